@@ -43,6 +43,8 @@ class Ours:
         self.name, self.threads, self.shared = head[1], int(head[2]) * 32, int(head[3])
         self.parameters = head[4].split()
         self.maps = tensor_maps.lines(ptx.stdout)
+        scratch = re.search(r"^// scratch: (\d+) bytes for each program$", ptx.stdout, re.M)
+        self.scratch = int(scratch[1]) if scratch else 0
         self.types = {name: ty.split(":")[0] for name, ty in args.items()}
         # The strides of a descriptor `X` of rank r are `X_<r + 1>` and those behind it.
         ranks = {name: ty.count(",") + 1 for name, ty in args.items() if ty.startswith("tensordesc")}
@@ -68,6 +70,10 @@ class Ours:
                 holders.append(ctypes.c_int64(value))
             else:
                 holders.append(ctypes.c_int32(value))
+        if self.scratch:
+            scratch = torch.empty(math.prod(grid) * self.scratch, dtype=torch.int8, device="cuda")
+            values = {**values, "scratch": scratch}
+            holders.append(ctypes.c_uint64(scratch.data_ptr()))
         addresses = [ctypes.addressof(holder) for holder in holders]
         for line in self.maps:
             holder, address = tensor_maps.encode(cuda, line, numbers)

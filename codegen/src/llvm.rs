@@ -34,6 +34,7 @@ mod rounding;
 mod rows_first;
 mod scan;
 mod small_arguments;
+mod tensor_maps;
 mod tma;
 mod value;
 mod walks;
@@ -95,6 +96,8 @@ impl Default for Emission<'_> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text {
     pub llvm: String,
+    /// Of a program, in memory that a launch gives behind the kernel's own parameters if there are any.
+    pub scratch_bytes: u32,
     /// Further parameters, in order.
     pub tensor_maps: Vec<TensorMap>,
 }
@@ -120,8 +123,8 @@ pub fn emit_with(module: &Module, sm: &Sm, emission: &Emission<'_>) -> Result<Te
     emitter.parameters()?;
     emitter.block(function.body)?;
     emitter.tensor_map_parameters();
-    let tensor_maps = std::mem::take(&mut emitter.tensor_maps);
-    Ok(Text { llvm: emitter.finish(), tensor_maps })
+    let (scratch_bytes, tensor_maps) = (emitter.scratch_bytes(), std::mem::take(&mut emitter.tensor_maps));
+    Ok(Text { llvm: emitter.finish(), scratch_bytes, tensor_maps })
 }
 
 /// A text as LLVM spells it between quotes.
@@ -179,6 +182,9 @@ struct Emitter<'m> {
     declarations: BTreeSet<String>,
     globals: Vec<String>,
     tensor_maps: Vec<TensorMap>,
+    written_maps: Vec<passes::write_tensor_maps::TensorMap>,
+    /// Where a program's scratch begins, once that is known.
+    scratch: Option<Reg>,
     /// The tables of constants among the globals, in the order of their numbers.
     tables: Vec<&'static [u64]>,
     /// Functions of the mathematical library that are called, and their names.
@@ -239,6 +245,8 @@ impl<'m> Emitter<'m> {
             declarations: BTreeSet::new(),
             globals: Vec::new(),
             tensor_maps: Vec::new(),
+            written_maps: tensor_maps::written(function),
+            scratch: None,
             tables: Vec::new(),
             functions: Vec::new(),
             defined: BTreeSet::new(),
@@ -511,13 +519,6 @@ impl<'m> Emitter<'m> {
         Ok(())
     }
 
-    /// Each in the kernel's parameter space, where the unit reads it: nobody may copy it.
-    fn tensor_map_parameters(&mut self) {
-        let first = self.function.params.len();
-        let names = (first..first + self.tensor_maps.len()).map(|index| Reg::Arg(index as u32));
-        self.signature.extend(names.map(|arg| format!("ptr byval([128 x i8]) align 64 \"nvvm.grid_constant\" {arg}")));
-    }
-
     fn finish(self) -> String {
         let name = entry_name(self.module);
         let mut text = String::with_capacity(self.body.len() + self.entry.len() + 2048);
@@ -652,7 +653,9 @@ impl<'m> Emitter<'m> {
             OpKind::MbarrierInit { count } => self.mbarrier_init(op, *count),
             OpKind::MbarrierWait => self.mbarrier_wait(op),
             OpKind::MbarrierInvalidate => self.mbarrier_invalidate(op),
-            OpKind::TmaLoad { contiguous } => self.tma_load(op, *contiguous),
+            OpKind::TmaLoad { contiguous, own_map } => self.tma_load(op, *contiguous, *own_map),
+            OpKind::TmaStore { contiguous, own_map, visible } => self.tma_store(op, *contiguous, *own_map, *visible),
+            OpKind::WriteTensorMap { .. } => self.write_tensor_map(op),
             OpKind::Wgmma { turned, sum_depth } => self.wgmma(op, *turned, *sum_depth),
             OpKind::WgmmaWait { pending } => self.wgmma_wait(op, *pending),
             OpKind::AsyncCopy(attrs) => self.async_copy(op, *attrs),

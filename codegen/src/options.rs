@@ -11,15 +11,17 @@ pub struct CompileOptions {
     pub launch: LaunchOptions,
     /// Whether `tl.device_assert` is compiled, as under Triton's `debug`.
     pub assertions: bool,
+    /// Whether launches give memory that the programs of a grid write for themselves.
+    pub global_scratch: bool,
 }
 
 /// Loads of one loop that may run ahead; Triton's own limit is the shared memory they take.
 const MAX_STAGES: u32 = 256;
 
 impl CompileOptions {
-    /// With assertions.
+    /// With assertions and global scratch.
     pub fn new(sm: &'static Sm, launch: LaunchOptions) -> CompileOptions {
-        CompileOptions { sm, launch, assertions: true }
+        CompileOptions { sm, launch, assertions: true, global_scratch: true }
     }
 
     /// What the SM and the compiler allow.

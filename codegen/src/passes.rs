@@ -15,6 +15,7 @@ pub mod decompose_dot;
 pub mod drop_assertions;
 pub mod flatten_branches;
 pub mod inline;
+pub mod load_blocks;
 pub mod load_cse;
 pub mod overlap_wgmma;
 pub mod pick_mma;
@@ -26,12 +27,14 @@ pub mod reduce_induction_tiles;
 pub mod share_fma_operands;
 pub mod sink_copies;
 pub mod split_addresses;
+pub mod store_blocks;
 pub mod unroll_loops;
 pub mod use_wgmma;
 pub mod vectorise;
 pub mod version_loops;
 pub mod version_masks;
 mod versions;
+pub mod write_tensor_maps;
 
 use tritium_tile::{Function, Level, Module, OpId, OpKind, Type};
 
@@ -70,7 +73,7 @@ pub enum Fact {
 }
 
 /// The order of the passes, one screen. A pass that an SM has no use for leaves the module as it is.
-pub static PIPELINE: [&Pass; 30] = [
+pub static PIPELINE: [&Pass; 33] = [
     // L0
     &inline::PASS,
     &drop_assertions::PASS,
@@ -97,8 +100,11 @@ pub static PIPELINE: [&Pass; 30] = [
     &version_loops::PASS,
     // L2, where loads run ahead or warpgroups multiply
     &pipeline_loops::PASS,
+    &load_blocks::PASS,
     &use_wgmma::PASS,
     &overlap_wgmma::PASS,
+    &store_blocks::PASS,
+    &write_tensor_maps::PASS,
     &share_fma_operands::PASS,
     &assign_shared::PASS,
     &place_fences::PASS,

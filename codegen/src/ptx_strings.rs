@@ -5,6 +5,7 @@
 
 pub mod wgmma;
 
+use tritium_tile::layout::tma::MAP_BYTES;
 use tritium_tile::ops::{AtomicOp, CacheOp, Eviction, MemScope, MemSem};
 use tritium_tile::types::Scalar;
 
@@ -190,6 +191,22 @@ pub enum Instruction {
     /// (32-bit shared address, tensor map, 32-bit address of an mbarrier, coordinates…, predicate).
     CopyBlock {
         rank: u8,
+    },
+    /// (32-bit shared address, tensor map, coordinates…, predicate).
+    StoreBlock {
+        rank: u8,
+    },
+    /// Until the blocks that this thread has stored are read, for `visible` also written.
+    StoreBlockWait {
+        visible: bool,
+    },
+    /// (32-bit shared address of 128 bytes, address in global memory, the shared address of this thread's word of the 128 bytes, predicates of the first
+    /// thread and of the first warp, base, extents…, distances in bytes… but of the first axis). Extents of a box.
+    WriteTensorMap {
+        rank: u8,
+        extents: [u32; 5],
+        element_bytes: u8,
+        swizzle: u8,
     },
     /// This thread's copies so far become one group.
     CopyCommit,
@@ -455,6 +472,17 @@ impl Instruction {
                     braces(3, n)
                 )
             }
+            Instruction::StoreBlock { rank } => {
+                let n = rank as usize;
+                format!("@${} cp.async.bulk.tensor.{n}d.global.shared::cta.tile.bulk_group [$1, {}], [$0];", 2 + n, braces(2, n))
+            }
+            Instruction::StoreBlockWait { visible } => {
+                let read = if visible { "" } else { ".read" };
+                format!("cp.async.bulk.commit_group; cp.async.bulk.wait_group{read} 0;")
+            }
+            Instruction::WriteTensorMap { rank, extents, element_bytes, swizzle } => {
+                tensor_map(rank as usize, &extents, element_bytes, swizzle)
+            }
             Instruction::CopyCommit => "cp.async.commit_group;".into(),
             Instruction::CopyWait { pending } => format!("cp.async.wait_group {pending};"),
             Instruction::FenceAsync => "fence.proxy.async.shared::cta;".into(),
@@ -573,7 +601,21 @@ impl Instruction {
                 parts.extend(["b".into(), "~{memory}".into()]);
                 parts
             }
+            Instruction::StoreBlock { rank } => {
+                let mut parts = vec!["r".to_string(), "l".into()];
+                parts.extend(repeat("r", rank));
+                parts.extend(["b".into(), "~{memory}".into()]);
+                parts
+            }
+            Instruction::WriteTensorMap { rank, .. } => {
+                let mut parts: Vec<String> = ["r", "l", "r", "b", "b", "l"].map(String::from).into();
+                parts.extend(repeat("r", rank));
+                parts.extend(repeat("l", rank - 1));
+                parts.push("~{memory}".into());
+                parts
+            }
             Instruction::Fence { .. }
+            | Instruction::StoreBlockWait { .. }
             | Instruction::CopyCommit
             | Instruction::CopyWait { .. }
             | Instruction::FenceMbarrierInit
@@ -636,11 +678,51 @@ impl Instruction {
             | Instruction::MbarrierWait
             | Instruction::MbarrierExpect { .. }
             | Instruction::CopyBlock { .. }
+            | Instruction::StoreBlock { .. }
+            | Instruction::StoreBlockWait { .. }
+            | Instruction::WriteTensorMap { .. }
             | Instruction::CopyCommit
             | Instruction::CopyWait { .. }
             | Instruction::FenceAsync => true,
         }
     }
+}
+
+/// Writes a map in shared memory and copies it to where the unit reads it. Elements are whole numbers of their size, as they are only copied; what lies
+/// outside of the tensor reads as zeros. Distances are in bytes: assemblers before CUDA 12.5 took sixteenths of them.
+fn tensor_map(rank: usize, extents: &[u32; 5], element_bytes: u8, swizzle: u8) -> String {
+    let mut text = String::from("{ .reg .b32 n; @$4 st.shared.b32 [$2], 0; bar.warp.sync 0xffffffff; ");
+    let mut set = |what: &str, bits: u32, value: &str| {
+        text.push_str(&format!("@$3 tensormap.replace.tile.{what}.shared::cta.b1024.b{bits} [$0], {value}; "));
+    };
+    set("global_address", 64, "$5");
+    set("rank", 32, &(rank - 1).to_string());
+    for axis in 0..rank {
+        set("global_dim", 32, &format!("{axis}, ${}", 6 + axis));
+    }
+    for axis in 0..rank - 1 {
+        set("global_stride", 64, &format!("{axis}, ${}", 6 + rank + axis));
+    }
+    set("elemtype", 32, &element_bytes.ilog2().to_string());
+    set("interleave_layout", 32, "0");
+    set("swizzle_mode", 32, &(swizzle / 16).checked_ilog2().unwrap_or(0).to_string());
+    set("fill_mode", 32, "0");
+    for (axis, extent) in extents[..rank].iter().enumerate() {
+        text.push_str(&format!(
+            "mov.b32 n, {extent}; @$3 tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [$0], {axis}, n; "
+        ));
+    }
+    text.push_str("mov.b32 n, 1; ");
+    for axis in 0..rank {
+        text.push_str(&format!("@$3 tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [$0], {axis}, n; "));
+    }
+    text.push_str(&format!(
+        "bar.warp.sync 0xffffffff; \
+         @$4 tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [$1], [$0], {MAP_BYTES}; \
+         @$4 fence.proxy.tensormap::generic.acquire.gpu [$1], {MAP_BYTES}; \
+         @$4 cp.async.bulk.commit_group; @$4 cp.async.bulk.wait_group.read 0; }}"
+    ));
+    text
 }
 
 #[cfg(test)]

@@ -18,7 +18,9 @@ pub struct Llvm {
     pub shared_bytes: u32,
     /// Run-time parameters in order.
     pub parameters: Vec<String>,
-    /// Behind them, what a launch makes of them.
+    /// Bytes for each program of the grid, in memory that a launch gives behind them if there are any.
+    pub scratch_bytes: u32,
+    /// Behind that, what a launch makes of the parameters.
     pub tensor_maps: Vec<TensorMap>,
 }
 
@@ -58,12 +60,13 @@ pub fn llvm_text(db: &dyn Db, instance: Instance, options: CompileOptions) -> Re
         Some(db.system().original(FilePlace { path, line: 1, column: 1 }).path.display().to_string())
     };
     let emission = llvm::Emission { max_registers: options.launch.max_registers, file_of: &file_of };
-    let llvm::Text { llvm: text, tensor_maps } = llvm::emit_with(module, options.sm, &emission)?;
+    let llvm::Text { llvm: text, scratch_bytes, tensor_maps } = llvm::emit_with(module, options.sm, &emission)?;
     Ok(Llvm {
         text,
         kernel: llvm::entry_name(module),
         shared_bytes: module.shared_bytes.unwrap_or(0),
         parameters: entry.params.iter().map(|p| p.name.clone()).collect(),
+        scratch_bytes,
         tensor_maps,
     })
 }

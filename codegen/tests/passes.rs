@@ -55,6 +55,7 @@ fn lower(test: &TileTest) -> Lowered {
         },
         // Triton compiles them under `debug` alone.
         assertions: test.directive("assertions") != Some("dropped"),
+        global_scratch: test.directive("scratch") != Some("none"),
     };
     let mut module = tritium_tile::parse::parse(&test.module()).unwrap_or_else(|error| panic!("{error}"));
     let problems = tritium_tile::verify::verify(&module);

@@ -26,6 +26,7 @@ fn report(test: &TileTest) -> String {
             max_registers: None,
         },
         assertions: true,
+        global_scratch: true,
     };
     let lowered = passes::lower(&module, &options).expect("it compiles");
     let grid: Vec<u64> = test.directive("grid").expect("a grid").split(' ').map(|n| n.parse().expect("a number")).collect();

@@ -181,10 +181,12 @@ impl Analysis {
                     view.text = llvm.text.clone();
                 } else {
                     let parameters: Vec<&str> = llvm.parameters.iter().map(String::as_str).collect();
-                    let maps: String =
-                        llvm.tensor_maps.iter().map(|map| format!("// tensor map: {}\n", map.line(&llvm.parameters))).collect();
+                    let scratch = Some(llvm.scratch_bytes).filter(|&bytes| bytes > 0);
+                    let scratch = scratch.map(|bytes| format!("// scratch: {bytes} bytes for each program\n"));
+                    let maps = llvm.tensor_maps.iter().map(|map| format!("// tensor map: {}\n", map.line(&llvm.parameters)));
+                    let behind: String = scratch.into_iter().chain(maps).collect();
                     let header = format!(
-                        "// tritium: kernel {}, {} warps, {} bytes of shared memory, parameters {}\n{maps}",
+                        "// tritium: kernel {}, {} warps, {} bytes of shared memory, parameters {}\n{behind}",
                         llvm.kernel,
                         active.options.num_warps,
                         llvm.shared_bytes,

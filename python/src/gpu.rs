@@ -10,7 +10,7 @@ use pyo3::{
     types::{PyBool, PyBytes, PyDict, PyInt, PyTuple},
 };
 use tritium_runtime::{
-    device::cuda::{Geometry, Resident, Ways, device_address, enter_any_context},
+    device::cuda::{Behind, Geometry, Resident, Ways, device_address, enter_any_context},
     run::{LiveArgument, LiveCompiled, LiveKernel, Slot},
 };
 use tritium_semantics::{dtype::DType, launch::LaunchOptions, target};
@@ -105,6 +105,12 @@ impl Compiled {
         self.0.shared_bytes
     }
 
+    /// Bytes for each program of a grid, in memory that a launch gives.
+    #[getter]
+    fn scratch(&self) -> u32 {
+        self.0.scratch_bytes
+    }
+
     /// Tensor maps that its launcher makes: parameters behind those of the function.
     #[getter]
     fn tensor_maps(&self) -> usize {
@@ -139,7 +145,8 @@ create_exception!(
     "A descriptor reads another value beyond its end than the kernel was compiled for."
 );
 
-/// A loaded kernel. A call launches it: three extents of the grid, stream, then what Triton passes to every launcher, then the arguments.
+/// A loaded kernel. A call launches it: three extents of the grid, stream, then what Triton passes to every launcher, then the arguments. `scratch` is
+/// memory for all programs of the grid, if the kernel needs some.
 #[pyclass(frozen)]
 pub(crate) struct Launcher {
     code: Arc<LiveCompiled>,
@@ -174,8 +181,8 @@ impl Launcher {
         self.kernel.handle()
     }
 
-    #[pyo3(signature = (*call))]
-    fn __call__(&self, py: Python<'_>, call: &Bound<'_, PyTuple>) -> PyResult<()> {
+    #[pyo3(signature = (*call, scratch=None))]
+    fn __call__(&self, py: Python<'_>, call: &Bound<'_, PyTuple>, scratch: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         if call.len() != BEFORE_ARGUMENTS + self.code.slots.len() {
             let wanted = self.code.slots.len();
             return Err(PyTypeError::new_err(format!(
@@ -196,10 +203,15 @@ impl Launcher {
             for (at, slot) in self.code.slots.iter().enumerate() {
                 add(slot, &call.get_item(BEFORE_ARGUMENTS + at)?, at, &mut words)?;
             }
+            let scratch = match scratch {
+                Some(memory) => Some(pointer(memory, self.code.slots.len())?),
+                None if self.code.scratch_bytes > 0 => return Err(PyTypeError::new_err("the kernel needs scratch")),
+                None => None,
+            };
             let geometry = Geometry { grid, threads: self.threads, shared_bytes: self.code.shared_bytes };
+            let behind = Behind { scratch, maps: &self.code.tensor_maps };
             // A full queue makes the driver wait.
-            let launched = py
-                .detach(|| self.kernel.launch(geometry, stream, &mut words, &self.code.sizes, &self.code.tensor_maps, self.ways));
+            let launched = py.detach(|| self.kernel.launch(geometry, stream, &mut words, &self.code.sizes, behind, self.ways));
             launched.map_err(driver_error)?;
         }
         if is_hooked(&exit) {

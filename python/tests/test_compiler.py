@@ -10,7 +10,7 @@ from collections import namedtuple
 import pytest
 
 import tritium
-from tritium import compiler, errors, launch
+from tritium import compiler, errors, kernel as kernels, launch
 from tritium.report import report
 
 import triton
@@ -264,16 +264,46 @@ def described(X, Y, n, B: tl.constexpr):
     tl.store(Y + at, sums)
 
 
+@triton.jit
+def given(x, Y, n, B: tl.constexpr):
+    sums = tl.zeros((B, B), tl.float32)
+    for k in range(0, n, B):
+        sums = tl.dot(x.load([0, k]), x.load([k, 0]), sums)
+    at = tl.arange(0, B)[:, None] * B + tl.arange(0, B)[None, :]
+    tl.store(Y + at, sums)
+
+
 def test_who_launches_itself_is_told_of_more_parameters(module, monkeypatch):
-    facts = {(0,): [["tt.divisibility", 16]], (2,): [["tt.divisibility", 16]]}
-    asked = Source(described, {"X": "*fp16", "Y": "*fp32", "n": "i32", "B": "constexpr"}, {(3,): 64}, facts)
+    asked = Source(given, {"x": "tensordesc<fp16[64,64]>", "Y": "*fp32", "n": "i32", "B": "constexpr"}, {(3,): 64})
     kernel = module.asked(asked, TARGET, {})
     assert kernel.code.tensor_maps > 0 and kernel.metadata.global_scratch_size == 128 * kernel.code.tensor_maps
     assert module.asked(source(), TARGET, {}).metadata.global_scratch_size == 0
     # AOTInductor writes C++ that would pass scratch where the maps are.
     monkeypatch.setitem(sys.modules, "torch._inductor.config", types.SimpleNamespace(cpp_wrapper=True))
-    assert module.asked(asked, TARGET, {}) == "Triton's described"
+    assert module.asked(asked, TARGET, {}) == "Triton's given"
     assert module.asked(source(), TARGET, {}).metadata.compiled_by == "tritium"
+
+
+def test_descriptors_that_a_kernel_makes_are_written_to_scratch(module, monkeypatch):
+    asked = Source(described, {"X": "*fp16", "Y": "*fp32", "n": "i32", "B": "constexpr"}, {(3,): 64})
+    # AOTInductor passes scratch.
+    monkeypatch.setitem(sys.modules, "torch._inductor.config", types.SimpleNamespace(cpp_wrapper=True))
+    kernel = module.asked(asked, TARGET, {})
+    assert (kernel.code.tensor_maps, kernel.code.scratch) == (0, 128), "one tensor, one kind of block"
+    assert (kernel.metadata.global_scratch_size, kernel.metadata.global_scratch_align) == (128, 128)
+    assert "tensormap.cp_fenceproxy" in kernel.asm["ptx"]
+
+
+def test_scratch_comes_from_the_programs_allocator(monkeypatch):
+    asked = []
+    allocator = lambda size, align, stream: asked.append((size, align, stream)) or "memory"
+    allocation = types.SimpleNamespace(_allocator=types.SimpleNamespace(get=lambda: allocator))
+    monkeypatch.setitem(sys.modules, "triton.runtime", types.SimpleNamespace(_allocation=allocation))
+    run = kernels._with_scratch(lambda *call, scratch: (call, scratch), 384)
+    assert run(2, 3, 1, 7, "function") == ((2, 3, 1, 7, "function"), "memory")
+    assert asked == [(6 * 384, 128, 7)]
+    run(0, 3, 1, 7, "function")
+    assert len(asked) == 1, "an empty grid needs none"
 
 
 def test_products_in_tensor_memory_are_tritons(module):

@@ -47,8 +47,8 @@ def kernel_class(module):
                 "shared": code.shared,
                 "triton_version": module.__version__,
                 # Inductor launches machine code with the function's own parameters, unless it reads here that these are not enough.
-                "global_scratch_size": 128 * code.tensor_maps,
-                "global_scratch_align": 128 if code.tensor_maps else 1,
+                "global_scratch_size": code.scratch or 128 * code.tensor_maps,
+                "global_scratch_align": 128 if code.scratch or code.tensor_maps else 1,
                 "profile_scratch_size": 0,
                 "profile_scratch_align": 1,
                 "tmem_size": 0,
@@ -93,6 +93,8 @@ def kernel_class(module):
                 hook(self.module, self.function, self.name, self.metadata_group, self.hash)
 
         def _launcher(self, loaded):
+            if self.code.scratch:
+                loaded = _with_scratch(loaded, self.code.scratch)
             if not any(isinstance(type, str) and type.startswith("tensordesc") for type in self.src.signature.values()):
                 return loaded
 
@@ -115,6 +117,18 @@ def kernel_class(module):
     # In the instance once the kernel is loaded, so that a launch finds it at once.
     Kernel.run = _Run()
     return Kernel
+
+
+def _with_scratch(loaded, bytes):
+    """Launches with memory of the allocator that the program has set, as Triton does."""
+    from triton.runtime import _allocation
+
+    def run(*call):
+        programs, stream = call[0] * call[1] * call[2], call[3]
+        allocator = getattr(_allocation._allocator, "get", lambda: _allocation._allocator)()
+        return loaded(*call, scratch=allocator(programs * bytes, 128, stream) if programs else 0)
+
+    return run
 
 
 class _Run:

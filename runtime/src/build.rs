@@ -380,7 +380,9 @@ impl Plan {
         let mut tasks = Vec::new();
         for (at, planned) in self.functions.iter().enumerate() {
             for (nth, (instance, _)) in planned.variants.iter().enumerate() {
-                tasks.extend(planned.archs.iter().map(|&sm| (at, nth, *instance, CompileOptions::new(sm, planned.options))));
+                tasks.extend(planned.archs.iter().map(|&sm| {
+                    (at, nth, *instance, CompileOptions { global_scratch: false, ..CompileOptions::new(sm, planned.options) })
+                }));
             }
         }
         let done = AtomicUsize::new(0);

@@ -484,7 +484,7 @@ impl Run<'_> {
             let kernel = device.load(&compiled.image, &compiled.kernel, compiled.shared_bytes)?;
             let buffers = device.upload_all(tensors)?;
             let geometry = cuda::Geometry { grid, threads: launch.options.threads(), shared_bytes: compiled.shared_bytes };
-            let maps = device.maps(&compiled.tensor_maps, &buffers, values)?;
+            let maps = device.maps(compiled.described(), geometry, &buffers, values)?;
             let start = Instant::now();
             device.launch(&kernel, geometry, &buffers, values, &maps)?;
             let seconds = start.elapsed().as_secs_f64();
@@ -564,8 +564,17 @@ pub struct Compiled {
     pub shared_bytes: u32,
     /// Registers of a thread, and bytes that it spills, as ptxas says.
     pub registers: Option<(u32, u32)>,
-    /// Parameters behind the kernel's own.
+    /// Bytes for each program of the grid, in memory that a launch gives behind the kernel's own parameters if there are any.
+    pub scratch_bytes: u32,
+    /// Parameters behind that.
     pub tensor_maps: Vec<codegen::tensor_map::TensorMap>,
+}
+
+impl Compiled {
+    /// What a launch passes behind the kernel's own parameters.
+    pub(crate) fn described(&self) -> cuda::Described<'_> {
+        cuda::Described { scratch_bytes: self.scratch_bytes, maps: &self.tensor_maps }
+    }
 }
 
 /// What profilers and sanitizers read in code.
@@ -629,6 +638,7 @@ impl Compiler {
             Err(worker::WorkerError::Missing { .. }) => (ptx.clone().into_bytes(), None),
             Err(error) => return Err(error.to_string()),
         };
-        Ok(Compiled { image, ptx, kernel, shared_bytes: llvm.shared_bytes, registers, tensor_maps: llvm.tensor_maps.clone() })
+        let (scratch_bytes, tensor_maps) = (llvm.scratch_bytes, llvm.tensor_maps.clone());
+        Ok(Compiled { image, ptx, kernel, shared_bytes: llvm.shared_bytes, registers, scratch_bytes, tensor_maps })
     }
 }

@@ -119,8 +119,8 @@ pub enum CallArgument {
     Module(SmolStr),
     /// The types of its parts, its block and its element.
     BlockPointer(Vec<TileType>, TileType),
-    /// The types of its parts, its block and element, and whether it pads with NaN.
-    Descriptor(Vec<TileType>, TileType, bool),
+    /// The types of its parts, its block and element, whether it pads with NaN, and who made it.
+    Descriptor(Vec<TileType>, TileType, bool, tile::ops::DescriptorSource),
     /// `d.type` of a descriptor, by its block.
     DescriptorType(TileType),
     /// A named tuple or an aggregate, field by field.
@@ -215,7 +215,10 @@ fn entry(argument: &Argument) -> evaluator::Entry {
                     _ => 1,
                 })
                 .collect();
-            evaluator::Entry { argument: CallArgument::Descriptor(parts, ty, *nan), divisibility }
+            evaluator::Entry {
+                argument: CallArgument::Descriptor(parts, ty, *nan, tile::ops::DescriptorSource::Given),
+                divisibility,
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ import argparse
 import collections
 import ctypes
 import json
+import math
 import os
 import selectors
 import shutil
@@ -190,6 +191,10 @@ def one(driver, case, launch, data, code):
     # Parameters by their places, as signed numbers of their size.
     signed = lambda word, size: word - (1 << 8 * size) if size < 8 and word >> 8 * size - 1 else word
     values = {f"p{i}": signed(word.value, arg.get("bytes", 8)) for i, (word, arg) in enumerate(zip(words, launch["args"]))}
+    if launch.get("scratch"):
+        buffers["scratch"] = driver.upload(bytes(launch["scratch"] * math.prod(launch["grid"])))
+        words.append(ctypes.c_uint64(buffers["scratch"].value))
+        addresses.append(ctypes.addressof(words[-1]))
     for line in launch.get("maps", []):
         holder, address = tensor_maps.encode(driver.cuda, line, values, nothing.value)
         words.append(holder)

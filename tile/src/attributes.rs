@@ -47,13 +47,16 @@ pub(crate) fn visit<V: Visitor>(kind: &mut OpKind, v: &mut V) -> Result<(), V::E
         OpKind::Reshape { reorder } => v.flag("reorder", reorder),
         OpKind::Transpose { order } => v.numbers("order", order),
         OpKind::Promise { what: _, values } => v.numbers("values", values),
-        OpKind::Load(LoadAttrs { vector, cache, eviction, volatile }) => {
+        OpKind::Load(LoadAttrs { vector, cache, eviction, volatile, descriptor }) => {
             access(v, vector, cache, eviction)?;
-            v.flag("volatile", volatile)
+            v.flag("volatile", volatile)?;
+            v.name("descriptor", descriptor)
         }
-        OpKind::Store(StoreAttrs { vector, cache, eviction }) | OpKind::AsyncCopy(AsyncCopyAttrs { vector, cache, eviction }) => {
-            access(v, vector, cache, eviction)
+        OpKind::Store(StoreAttrs { vector, cache, eviction, descriptor }) => {
+            access(v, vector, cache, eviction)?;
+            v.name("descriptor", descriptor)
         }
+        OpKind::AsyncCopy(AsyncCopyAttrs { vector, cache, eviction }) => access(v, vector, cache, eviction),
         OpKind::AtomicRmw { op: _, sem, scope, vector } => {
             v.number_beside("vector", vector, 0)?;
             v.name("sem", sem)?;
@@ -87,7 +90,19 @@ pub(crate) fn visit<V: Visitor>(kind: &mut OpKind, v: &mut V) -> Result<(), V::E
         }
         OpKind::AsyncWait { pending } | OpKind::WgmmaWait { pending } => v.number("pending", pending, 0),
         OpKind::MbarrierInit { count } => v.number("count", count, 1),
-        OpKind::TmaLoad { contiguous } => v.number("contiguous", contiguous, 0),
+        OpKind::TmaLoad { contiguous, own_map } => {
+            v.number("contiguous", contiguous, 0)?;
+            v.flag("own_map", own_map)
+        }
+        OpKind::TmaStore { contiguous, own_map, visible } => {
+            v.number("contiguous", contiguous, 0)?;
+            v.flag("own_map", own_map)?;
+            v.flag("visible", visible)
+        }
+        OpKind::WriteTensorMap { contiguous, block } => {
+            v.number("contiguous", contiguous, 0)?;
+            v.numbers("block", block)
+        }
         OpKind::For(LoopAttrs { num_stages, stages, unroll, flatten, disallow_acc_multi_buffer, apart }) => {
             v.optional("num_stages", num_stages)?;
             v.optional("stages", stages)?;

@@ -639,14 +639,9 @@ impl<'r> Machine<'r> {
                 if one(self, operands.runs)? == 0 {
                     return Ok(SmallVec::new());
                 }
-                let all =
-                    |this: &Self, values: &[ValueId]| values.iter().map(|&v| one(this, v)).collect::<Result<Vec<i64>, Fault>>();
-                let (extents, strides, starts) =
-                    (all(self, operands.extents)?, all(self, operands.strides)?, all(self, operands.starts)?);
-                let ty = function.ty(operands.buffer);
+                let ty = function.ty(operands.copied.buffer);
                 let scalar = ty.elem().scalar().unwrap_or(Scalar::I8);
-                let block = Block { base: one(self, operands.base)?, extents, strides, starts, bytes: scalar.bytes() };
-                let (pointers, mask) = block.window(ty.shape());
+                let (pointers, mask) = self.tensor_block(frame, id, &operands.copied)?;
                 let zero = Data::ints(ty.elem(), 0, mask.len());
                 let data = access::load(self.memory, scalar, &Data::I64(pointers), Some(&Data::I1(mask)), zero)
                     .map_err(|failure| self.fault(frame, id, failure))?;
@@ -657,11 +652,23 @@ impl<'r> Machine<'r> {
                         return Err(self.fault(frame, id, (FaultKind::Limit, message)));
                     }
                 }
-                let (buffer, mbarrier) = (self.shared(frame, id, operands.buffer)?, self.shared(frame, id, operands.barrier)?);
+                let (buffer, mbarrier) =
+                    (self.shared(frame, id, operands.copied.buffer)?, self.shared(frame, id, operands.barrier)?);
                 *buffer.borrow_mut() = Data::poison(ty.elem(), data.len());
                 self.copies.announce(&mbarrier, buffer, data).map_err(|failure| self.fault(frame, id, failure))?;
                 return Ok(SmallVec::new());
             }
+            OpKind::TmaStore { .. } => {
+                let copied = tma::Copied::of_store(&op.operands).ok_or_else(|| self.malformed(frame, id))?;
+                let (pointers, mask) = self.tensor_block(frame, id, &copied)?;
+                let value = self.shared(frame, id, copied.buffer)?;
+                let scalar = function.ty(copied.buffer).elem().scalar().unwrap_or(Scalar::I8);
+                access::store(self.memory, scalar, &Data::I64(pointers), &value.borrow(), Some(&Data::I1(mask)))
+                    .map_err(|failure| self.fault(frame, id, failure))?;
+                return Ok(SmallVec::new());
+            }
+            // Copies name the tensor themselves.
+            OpKind::WriteTensorMap { .. } => return Ok(SmallVec::new()),
             OpKind::Wgmma { turned, .. } => {
                 let read = |this: &Self, frame: &Frame<'r>, n: usize| -> Result<(Rc<Data>, Shape), Fault> {
                     let data = match &frame.values[op.operands[n].index()] {
@@ -685,6 +692,21 @@ impl<'r> Machine<'r> {
             OpKind::Yield | OpKind::Condition | OpKind::Return => None,
         };
         computed.map(one).ok_or_else(|| self.malformed(frame, id))
+    }
+
+    /// The addresses of a block of a tensor, and which are inside.
+    fn tensor_block(&self, frame: &Frame<'r>, id: OpId, copied: &tma::Copied<'_>) -> Result<(Vec<i64>, Vec<bool>), Fault> {
+        let one = |value: ValueId| Ok(self.tile(frame, id, value)?.first_int());
+        let all = |values: &[ValueId]| values.iter().map(|&v| one(v)).collect::<Result<Vec<i64>, Fault>>();
+        let ty = frame.function.ty(copied.buffer);
+        let block = Block {
+            base: one(copied.tensor.base)?,
+            extents: all(copied.tensor.extents)?,
+            strides: all(copied.tensor.strides)?,
+            starts: all(copied.starts)?,
+            bytes: ty.elem().scalar().unwrap_or(Scalar::I8).bytes(),
+        };
+        Ok(block.window(ty.shape()))
     }
 
     fn for_loop(&mut self, frame: &mut Frame<'r>, id: OpId) -> Result<SmallVec<[Slot; 2]>, Fault> {

@@ -70,6 +70,7 @@ names! {
         FToS "f_to_s", FToU "f_to_u", Bitcast "bitcast", PtrToInt "ptr_to_int", IntToPtr "int_to_ptr", PtrCast "ptr_cast",
     }
 
+    DescriptorSource { None "none", Given "given", Made "made" }
     CacheOp { Default "default", Ca "ca", Cg "cg", Cs "cs", Cv "cv", Wb "wb", Wt "wt" }
 
     Eviction { Normal "normal", First "first", Last "last" }

@@ -15,6 +15,7 @@ use smallvec::SmallVec;
 use crate::{
     libdevice::Symbol,
     module::{BlockId, FunctionId, ValueId},
+    types::Shape,
 };
 pub use table::{Class, Effect};
 
@@ -224,6 +225,22 @@ pub enum OpKind {
     /// and announces the bytes; the buffer's contents are undefined until an `MbarrierWait` for that phase.
     TmaLoad {
         contiguous: u8,
+        /// A [`OpKind::WriteTensorMap`] describes the tensor, and not the launch.
+        own_map: bool,
+    },
+    /// A block of a tensor from shared memory, by the tensor memory accelerator. Operands as in [`crate::layout::tma::Copied`]. What lies
+    /// outside the extents is not written. When it ends, one thread has waited until the buffer is read, and for `visible` until what was written
+    /// is there for it; the others know of neither before a barrier.
+    TmaStore {
+        contiguous: u8,
+        own_map: bool,
+        visible: bool,
+    },
+    /// Describes a tensor to the tensor memory accelerator, for copies of blocks of this shape whose tensor no launch has described. Operands as in
+    /// [`crate::layout::tma::Tensor`]; copies that name the same values read it. One warp writes it, and that warp's first thread issues copies.
+    WriteTensorMap {
+        contiguous: u8,
+        block: Shape,
     },
     /// Operands: a (`[M, K]`, a tile or a `Shared` buffer), b (`[K, N]`, a `Shared` buffer), accumulator `[M, N]`; `turned` says which
     /// of a and b is read as its transpose, a buffer in that case. Result: `a @ b + accumulator`, f32 operands as tf32. Asynchronous: the buffers are read and the result is written until a `WgmmaWait`
@@ -444,6 +461,18 @@ pub struct LoadAttrs {
     pub cache: CacheOp,
     pub eviction: Eviction,
     pub volatile: bool,
+    pub descriptor: DescriptorSource,
+}
+
+/// The tensor descriptor that an access is made through: its base and strides are multiples of 16 bytes, as the hardware wants them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum DescriptorSource {
+    #[default]
+    None,
+    /// An argument of the kernel.
+    Given,
+    /// Made in the kernel.
+    Made,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -452,6 +481,7 @@ pub struct StoreAttrs {
     pub vector: u8,
     pub cache: CacheOp,
     pub eviction: Eviction,
+    pub descriptor: DescriptorSource,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

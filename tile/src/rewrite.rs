@@ -7,7 +7,8 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     module::{Block, BlockId, Function, Module, OpId, Value, ValueDef, ValueId},
-    ops::{Op, OpKind, Origin},
+    ops::{Constant, Op, OpKind, Origin},
+    types::{Scalar, Type},
 };
 
 /// Old value to new value; what is absent stands for itself.
@@ -64,6 +65,47 @@ pub fn position(function: &Function, op: OpId) -> Option<(BlockId, usize)> {
     let block = found?;
     let index = function.block(block).ops.iter().position(|&other| other == op)?;
     Some((block, index))
+}
+
+/// New operations, one behind the other; whoever makes them places them.
+pub struct Sequence<'f> {
+    pub function: &'f mut Function,
+    pub ops: Vec<OpId>,
+    /// Where they come from.
+    pub origin: Origin,
+}
+
+impl Sequence<'_> {
+    /// One without results.
+    pub fn effect(&mut self, kind: OpKind, operands: &[ValueId]) {
+        let op = self.function.create_op(kind, operands, [], &[], self.origin);
+        self.ops.push(op);
+    }
+
+    /// One with one result.
+    pub fn value(&mut self, kind: OpKind, operands: &[ValueId], ty: Type) -> ValueId {
+        let op = self.function.create_op(kind, operands, [ty], &[], self.origin);
+        self.ops.push(op);
+        self.function.op(op).results[0]
+    }
+
+    pub fn int(&mut self, number: i64, scalar: Scalar) -> ValueId {
+        self.value(OpKind::Constant(Constant::Int(number)), &[], Type::scalar(scalar))
+    }
+}
+
+/// The operands of an operation and of all in its regions.
+pub fn read_by(function: &Function, op: OpId) -> Vec<ValueId> {
+    let mut values = Vec::new();
+    let mut pending = vec![op];
+    while let Some(op) = pending.pop() {
+        let op = function.op(op);
+        values.extend(&op.operands);
+        for &region in &op.regions {
+            pending.extend(&function.block(region).ops);
+        }
+    }
+    values
 }
 
 /// Which values are made inside these regions.

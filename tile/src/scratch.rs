@@ -31,7 +31,7 @@ pub fn buffer_of(function: &Function, value: ValueId) -> ValueId {
 pub fn written_buffer(op: &Op) -> Option<ValueId> {
     match op.kind {
         OpKind::AsyncCopy(_) | OpKind::LocalStore => op.operands.get(1).copied(),
-        OpKind::TmaLoad { .. } => tma::Operands::of(&op.operands).map(|operands| operands.buffer),
+        OpKind::TmaLoad { .. } => tma::Operands::of(&op.operands).map(|operands| operands.copied.buffer),
         _ => None,
     }
 }
@@ -87,6 +87,7 @@ pub fn bytes(module: &Module, function: &Function, op: OpId) -> u32 {
             let ty = function.ty(operation.operands[0]);
             if ty.is_buffer() { 0 } else { ty.num_elements() as u32 * element_bytes(ty.elem()) }
         }
+        OpKind::WriteTensorMap { .. } => tma::MAP_BYTES,
         OpKind::Histogram => function.ty(operation.results[0]).num_elements() as u32 * 4,
         OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. } => {
             let result = operation.results[0];
@@ -116,6 +117,7 @@ pub fn bytes(module: &Module, function: &Function, op: OpId) -> u32 {
         | kinds!(Order)
         | OpKind::AsyncCopy(_)
         | OpKind::TmaLoad { .. }
+        | OpKind::TmaStore { .. }
         | OpKind::Wgmma { .. } => 0,
     }
 }

@@ -6,6 +6,7 @@
 
 mod integers;
 mod literals;
+mod settled;
 
 use rustc_hash::FxHashMap;
 
@@ -112,11 +113,9 @@ fn rewrite_ops(function: &mut Function, policy: &Policy<'_>) -> bool {
         }
         if policy.folds_ranges {
             let is_used = |&(value, _): &(ValueId, ValueId)| uses[value.index()] > 0;
-            let unchanged = literals::unchanged(function, id).into_iter();
-            let unchanged = unchanged.flat_map(|carried| [(carried.arg, carried.init), (carried.result, carried.init)]);
-            for (value, init) in unchanged.filter(is_used) {
+            for (value, same) in settled::settled(function, id).into_iter().filter(is_used) {
                 changed = true;
-                replaced.insert(value, init);
+                replaced.insert(value, same);
             }
         }
         if let Some((base, shared, rest)) = share_base(function, &facts, id) {

@@ -30,6 +30,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::{
@@ -44,7 +45,7 @@ use crate::{
 };
 use asynchronous::Copies;
 use lanes::{Lanes, Register};
-use mbarrier::Mbarriers;
+use mbarrier::{Described, Mbarriers};
 use shared::{By, SharedMemory, Wrong};
 use wgmma::Multiplications;
 
@@ -157,6 +158,7 @@ impl<'m> Simulator<'m> {
             copies: Copies::default(),
             multiplications: Multiplications::default(),
             mbarriers: Mbarriers::default(),
+            described: FxHashMap::default(),
             fenced: 0,
             depth: 0,
             step: 0,
@@ -191,6 +193,8 @@ struct Machine<'r> {
     copies: Copies,
     multiplications: Multiplications,
     mbarriers: Mbarriers,
+    /// Tensors, by what has described them.
+    described: FxHashMap<OpId, Described>,
     /// When the last fence of the asynchronous proxy was, in steps.
     fenced: u64,
     depth: usize,
@@ -615,7 +619,9 @@ impl<'r> Machine<'r> {
             OpKind::MbarrierInit { count } => self.mbarrier_init(frame, id, *count),
             OpKind::MbarrierWait => self.mbarrier_wait(frame, id),
             OpKind::MbarrierInvalidate => self.mbarrier_invalidate(frame, id),
-            OpKind::TmaLoad { contiguous } => self.tma_load(frame, id, *contiguous),
+            OpKind::TmaLoad { contiguous, .. } => self.tma_load(frame, id, *contiguous),
+            OpKind::TmaStore { contiguous, .. } => self.tma_store(frame, id, *contiguous),
+            OpKind::WriteTensorMap { .. } => self.write_tensor_map(frame, id),
             OpKind::Wgmma { turned, .. } => self.wgmma(frame, id, *turned),
             OpKind::WgmmaWait { pending } => self.wgmma_wait(frame, id, *pending),
             // Blocks end before they come here.

@@ -5,17 +5,13 @@
 
 use tritium_semantics::target::Feature;
 use tritium_tile::{
-    OpId, OpKind, ValueId,
-    layout::tma::{self, Operands},
-    ops::Constant,
+    OpId, ValueId,
+    layout::tma::{self, Boxes, Copied, Operands},
     scratch::element_bytes,
 };
 
 use super::{Emitted, Emitter, ins, value::Reg};
-use crate::{
-    ptx_strings::Instruction,
-    tensor_map::{Part, TensorMap},
-};
+use crate::ptx_strings::Instruction;
 
 /// Bytes of an mbarrier.
 const MBARRIER: u32 = 8;
@@ -48,7 +44,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn one_thread(&mut self) -> Reg {
+    pub(super) fn one_thread(&mut self) -> Reg {
         self.leader(u32::MAX).unwrap_or(Reg::Bool(true))
     }
 
@@ -70,70 +66,66 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    pub(super) fn tma_load(&mut self, op: OpId, contiguous: u8) -> Emitted<()> {
+    pub(super) fn tma_load(&mut self, op: OpId, contiguous: u8, own_map: bool) -> Emitted<()> {
         self.needs_tma()?;
         let operands = Operands::of(&self.function.op(op).operands)
             .ok_or_else(|| self.unsupported("a block is copied without saying which"))?;
-        let elem = self.ty(operands.buffer).elem();
-        let layout = self.buffer_layout(operands.buffer)?;
-        let boxes = tma::boxes(layout, elem, contiguous).ok_or_else(|| {
-            self.unsupported("a block is copied to a buffer whose layout the tensor memory accelerator does not write")
-        })?;
-        let by_axis = |e: &Self, values: &[ValueId]| -> Emitted<Vec<Part>> {
-            boxes.order.iter().map(|&axis| e.part(values[axis as usize])).collect()
-        };
-        let map = TensorMap {
-            base: match self.part(operands.base)? {
-                Part::Parameter(index) => index,
-                Part::Constant(_) => return Err(self.unsupported("a tensor at a constant address")),
-            },
-            extents: by_axis(self, operands.extents)?,
-            strides: by_axis(self, operands.strides)?.split_off(1),
-            boxes: boxes.order.iter().map(|&axis| boxes.extent[axis as usize]).collect(),
-            element_bytes: element_bytes(elem),
-            swizzle: boxes.swizzle,
-        };
-        let known = self.tensor_maps.iter().position(|other| *other == map);
-        let number = known.unwrap_or(self.tensor_maps.len());
-        if known.is_none() {
-            self.tensor_maps.push(map);
-        }
-        // Maps come behind the parameters.
-        let map = Reg::Arg((self.function.params.len() + number) as u32);
+        let boxes = self.boxes(&operands.copied, contiguous)?;
+        let map = self.map_of_copy(op, &operands.copied, &boxes, own_map)?;
         let runs = self.reg(operands.runs)?;
         let first = self.one_thread();
         let runs = self.both(Some(first), Some(runs)).unwrap_or(first);
         let mbarrier = self.byte_address(operands.barrier, 0)?;
-        let bytes = layout.bytes(element_bytes(elem));
+        let buffer = operands.copied.buffer;
+        let bytes = self.buffer_layout(buffer)?.bytes(element_bytes(self.ty(buffer).elem()));
         self.asm(Instruction::MbarrierExpect { bytes }, &[], &[("i32", mbarrier), ("i1", runs)]);
         for (start, offset) in &boxes.places {
-            let mut args = vec![("i32", self.byte_address(operands.buffer, *offset)?), ("ptr", map), ("i32", mbarrier)];
-            for &axis in &boxes.order {
-                let first = self.reg(operands.starts[axis as usize])?;
-                args.push((
-                    "i32",
-                    match (first, start[axis as usize]) {
-                        (first, 0) => first,
-                        (Reg::Int(first), step) => Reg::Int(first + i64::from(step)),
-                        (first, step) => ins!(self, "add i32 {first}, {step}"),
-                    },
-                ));
-            }
+            let mut args = vec![("i32", self.byte_address(buffer, *offset)?), ("ptr", map), ("i32", mbarrier)];
+            args.extend(self.coordinates(&operands.copied, &boxes, start)?);
             args.push(("i1", runs));
             self.asm(Instruction::CopyBlock { rank: boxes.order.len() as u8 }, &[], &args);
         }
         Ok(())
     }
 
-    /// What a launch knows a number by.
-    fn part(&self, value: ValueId) -> Emitted<Part> {
-        let function = self.function;
-        if let Some(index) = function.params.iter().position(|param| param.value == value) {
-            return Ok(Part::Parameter(index as u32));
+    pub(super) fn tma_store(&mut self, op: OpId, contiguous: u8, own_map: bool, visible: bool) -> Emitted<()> {
+        self.needs_tma()?;
+        let copied = Copied::of_store(&self.function.op(op).operands)
+            .ok_or_else(|| self.unsupported("a block is stored without saying which"))?;
+        let boxes = self.boxes(&copied, contiguous)?;
+        let map = self.map_of_copy(op, &copied, &boxes, own_map)?;
+        let first = self.one_thread();
+        let has_elements = self.has_elements(&copied)?;
+        let runs = self.both(Some(first), has_elements).unwrap_or(first);
+        for (start, offset) in &boxes.places {
+            let mut args = vec![("i32", self.byte_address(copied.buffer, *offset)?), ("ptr", map)];
+            args.extend(self.coordinates(&copied, &boxes, start)?);
+            args.push(("i1", runs));
+            self.asm(Instruction::StoreBlock { rank: boxes.order.len() as u8 }, &[], &args);
         }
-        match function.def_op(value).map(|op| &function.op(op).kind) {
-            Some(OpKind::Constant(Constant::Int(number))) => Ok(Part::Constant(*number)),
-            _ => Err(self.unsupported("a tensor whose base, extents or strides are neither parameters nor constants")),
+        self.asm(Instruction::StoreBlockWait { visible }, &[], &[]);
+        Ok(())
+    }
+
+    fn boxes(&self, copied: &Copied<'_>, contiguous: u8) -> Emitted<Boxes> {
+        let elem = self.ty(copied.buffer).elem();
+        tma::boxes(self.buffer_layout(copied.buffer)?, elem, contiguous).ok_or_else(|| {
+            self.unsupported("a block is copied through a buffer whose layout is none of the tensor memory accelerator's")
+        })
+    }
+
+    /// Where a box begins, contiguous axis first.
+    fn coordinates(&mut self, copied: &Copied<'_>, boxes: &Boxes, start: &[u32]) -> Emitted<Vec<(&'static str, Reg)>> {
+        let mut coordinates = Vec::new();
+        for &axis in &boxes.order {
+            let first = self.reg(copied.starts[axis as usize])?;
+            let coordinate = match (first, start[axis as usize]) {
+                (first, 0) => first,
+                (Reg::Int(first), step) => Reg::Int(first + i64::from(step)),
+                (first, step) => ins!(self, "add i32 {first}, {step}"),
+            };
+            coordinates.push(("i32", coordinate));
         }
+        Ok(coordinates)
     }
 }

@@ -442,6 +442,8 @@ impl Assignment<'_> {
             | kinds!(Order)
             | OpKind::AsyncCopy(_)
             | OpKind::TmaLoad { .. }
+            | OpKind::TmaStore { .. }
+            | OpKind::WriteTensorMap { .. }
             | OpKind::Wgmma { .. } => {
                 for &result in &op.results {
                     self.homes[result.index()] = function.ty(result).layout();

@@ -5,10 +5,11 @@
 //! one's wait, which finishes both: in attention, the second product runs while the next trip waits for its keys.
 //!
 //! What a multiplication reads must stay until then: a buffer that is filled once does; a ring's slot does if the trip after its own writes
-//! another one, so a ring has a slot to spare. Registers that it reads are ptxas's to keep.
+//! another one, so a ring has a slot to spare; or if that trip has the tensor memory accelerator write it behind the wait for this multiplication,
+//! which takes no more than one thread. Registers that it reads are ptxas's to keep.
 //!
-//! **Invariant:** at most two multiplications are under way, and nothing touches the accumulator of one that is; the slot that a trip writes was read by a multiplication that the trip before
-//! has waited for.
+//! **Invariant:** at most two multiplications are under way, and nothing touches the accumulator of one that is; the slot that a trip writes was read by a
+//! multiplication that this trip or the one before has waited for.
 
 use tritium_tile::{
     Function, Module, OpId, OpKind, Type, ValueDef, ValueId,
@@ -35,6 +36,8 @@ struct Relaxed {
     carried: usize,
     /// The wait of another multiplication that finishes it on the next trip; without one it is waited for behind the next.
     finisher: Option<OpId>,
+    /// Copies of the trip into slots that it has read, which go behind its wait.
+    late: Vec<OpId>,
 }
 
 fn run(module: &mut Module, _options: &CompileOptions) -> Result<(), Unsupported> {
@@ -50,10 +53,16 @@ fn run(module: &mut Module, _options: &CompileOptions) -> Result<(), Unsupported
         return Ok(());
     }
     let function = &mut module.functions[0];
-    for Relaxed { wait, owner, carried, finisher } in relaxed {
+    for Relaxed { wait, owner, carried, finisher, late } in relaxed {
         let origin = function.op(wait).origin;
         match finisher {
-            None => function.op_mut(wait).kind = OpKind::WgmmaWait { pending: 1 },
+            None => {
+                function.op_mut(wait).kind = OpKind::WgmmaWait { pending: 1 };
+                for copy in late.into_iter().rev() {
+                    rewrite::detach(function, copy);
+                    rewrite::insert_after(function, wait, copy);
+                }
+            }
             Some(finisher) => {
                 let (unfinished, finished) = (function.op(wait).operands[0], function.op(wait).results[0]);
                 rewrite::replace_all_uses(function, finished, unfinished);
@@ -139,13 +148,23 @@ fn of_loop(module: &Module, function: &Function, owner: OpId) -> Option<Relaxed>
     let buffers = wgmma.operands[..2].iter().filter(|&&v| function.ty(v).is_buffer());
     // With one multiplication, the accumulator is an operand of the next: registers of the left operand would be carried beside it.
     let registers = !function.ty(wgmma.operands[0]).is_buffer();
-    let stay = !(registers && finisher.is_none()) && buffers.into_iter().all(|&v| stays(module, function, around, v));
-    stay.then_some(Relaxed { wait, owner, carried, finisher })
+    if registers && finisher.is_none() {
+        return None;
+    }
+    let mut late = Vec::new();
+    for &buffer in buffers {
+        late.extend(stays(module, function, around, buffer)?);
+    }
+    // In the order of the trip.
+    let at = |id: &OpId| body.ops.iter().position(|other| other == id);
+    late.sort_by_key(at);
+    late.dedup();
+    (late.is_empty() || finisher.is_none()).then_some(Relaxed { wait, owner, carried, finisher, late })
 }
 
-/// What a buffer holds is still there one trip later.
-fn stays(module: &Module, function: &Function, around: ForLoop<'_>, buffer: ValueId) -> bool {
-    let Some(def) = function.def_op(buffer) else { return false };
+/// The copies that must go behind the next wait so that what a buffer holds is still there one trip later; `None` if that does not do.
+fn stays(module: &Module, function: &Function, around: ForLoop<'_>, buffer: ValueId) -> Option<Vec<OpId>> {
+    let def = function.def_op(buffer)?;
     let op = function.op(def);
     if matches!(op.kind, OpKind::LocalAlloc) {
         // Filled in front of the loop and not again.
@@ -154,26 +173,28 @@ fn stays(module: &Module, function: &Function, around: ForLoop<'_>, buffer: Valu
             let other = function.op(id);
             written |= scratch::written_buffer(other) == Some(buffer);
         });
-        return !written;
+        return (!written).then(Vec::new);
     }
-    let (OpKind::LocalIndex, &[ring, slot]) = (&op.kind, &op.operands[..]) else { return false };
-    let Some(slots) = module.layouts.ring_slots(function.ty(ring)) else { return false };
-    let Some(read) = Cursor::of(function, around, slot, slots) else { return false };
-    // Everything that writes the ring inside the loop writes far enough away.
-    let mut fine = true;
+    let (OpKind::LocalIndex, &[ring, slot]) = (&op.kind, &op.operands[..]) else { return None };
+    let slots = module.layouts.ring_slots(function.ty(ring))?;
+    let read = Cursor::of(function, around, slot, slots)?;
+    // Everything that writes the ring inside the loop writes far enough away, or late enough.
+    let mut late = Vec::new();
     for &id in &function.block(around.body).ops {
         let other = function.op(id);
         let writes = scratch::written_buffer(other).filter(|&v| scratch::buffer_of(function, v) == ring);
         let Some(written) = writes else { continue };
         let index = function.def_op(written).map(|op| function.op(op)).filter(|op| matches!(op.kind, OpKind::LocalIndex));
-        let write = index.and_then(|op| Cursor::of(function, around, op.operands[1], slots));
+        let write = index.and_then(|op| Cursor::of(function, around, op.operands[1], slots))?;
         // The slot written on a trip is read `ahead` trips later, and was read `slots - ahead` trips before.
-        fine &= write.is_some_and(|write| {
-            let ahead = (write.first + slots - read.first) % slots;
-            ahead != 0 && slots - ahead >= 2
-        });
+        match (write.first + slots - read.first) % slots {
+            0 => return None,
+            ahead if slots - ahead >= 2 => {}
+            _ if matches!(other.kind, OpKind::TmaLoad { .. }) => late.push(id),
+            _ => return None,
+        }
     }
-    fine
+    Some(late)
 }
 
 /// A number that a loop counts up by one a trip, around a ring.
@@ -194,6 +215,12 @@ impl Cursor {
         };
         let first = int(carried.init)?;
         let first = u32::try_from(first).ok().filter(|&first| first < slots)?;
+        if carried.next != value
+            && let Some(other) = Cursor::of(function, around, carried.next, slots)
+        {
+            // It is what the other was on the trip before.
+            return ((first + 1) % slots == other.first).then_some(Cursor { first });
+        }
         // next = value + 1 < slots ? value + 1 : 0
         let select = function.op(function.def_op(carried.next)?);
         let (OpKind::Select, &[more, next, zero]) = (&select.kind, &select.operands[..]) else { return None };

@@ -54,6 +54,8 @@ struct Effect {
     in_flight: bool,
     /// Written by a unit that all threads wait for before they touch it.
     lands: Vec<Bytes>,
+    /// Written by the first warp, which needs no barrier between what it writes itself.
+    first_warp: Vec<Bytes>,
 }
 
 /// Since the last barrier.
@@ -61,6 +63,8 @@ struct Effect {
 struct Pending {
     reads: Vec<Bytes>,
     writes: Vec<Bytes>,
+    /// Writes of the first warp.
+    first_warp: Vec<Bytes>,
     /// Copies that nobody has waited for.
     copies: Vec<Bytes>,
     /// Reads of multiplications that nobody has waited for, with the number of later ones.
@@ -91,7 +95,12 @@ impl Pending {
         self.in_flight.extend(&other.in_flight);
         self.in_flight.sort_unstable();
         self.in_flight.dedup();
-        let all = [(&mut self.reads, &other.reads), (&mut self.writes, &other.writes), (&mut self.copies, &other.copies)];
+        let all = [
+            (&mut self.reads, &other.reads),
+            (&mut self.writes, &other.writes),
+            (&mut self.first_warp, &other.first_warp),
+            (&mut self.copies, &other.copies),
+        ];
         for (mine, theirs) in all {
             mine.extend(theirs);
             mine.sort_unstable();
@@ -103,6 +112,7 @@ impl Pending {
     fn settle(&mut self) {
         self.reads.clear();
         self.writes.clear();
+        self.first_warp.clear();
     }
 
     /// What a wait does: any of the copies may have been among those it waited for.
@@ -145,8 +155,12 @@ fn effects(module: &Module) -> Vec<Effect> {
             OpKind::TmaLoad { .. } => {
                 let operands = tma::Operands::of(&op.operands);
                 effect.reads.push(operands.map_or(everything, |o| buffer(o.barrier)));
-                effect.lands.push(operands.map_or(everything, |o| buffer(o.buffer)));
+                effect.lands.push(operands.map_or(everything, |o| buffer(o.copied.buffer)));
             }
+            OpKind::TmaStore { .. } => {
+                effect.reads.push(tma::Copied::of_store(&op.operands).map_or(everything, |copied| buffer(copied.buffer)));
+            }
+            OpKind::WriteTensorMap { .. } => effect.first_warp.extend(own(id)),
             OpKind::AsyncCopy(_) => effect.copies.push(buffer(op.operands[1])),
             OpKind::Wgmma { .. } => {
                 let buffers = op.operands.iter().filter(|&&v| function.ty(v).is_buffer());
@@ -233,17 +247,18 @@ impl Barriers {
 
     fn access(&mut self, id: OpId, pending: &mut Pending) {
         let effect = &self.effects[id.index()];
-        if effect.reads.is_empty() && effect.writes.is_empty() && effect.copies.is_empty() {
+        if effect.reads.is_empty() && effect.writes.is_empty() && effect.copies.is_empty() && effect.first_warp.is_empty() {
             return;
         }
         let reads: &[Bytes] = if effect.internal_barrier { &[] } else { &effect.reads };
-        let conflict = overlap(&effect.writes, &pending.reads)
-            || overlap(&effect.writes, &pending.writes)
+        let all_threads = [&effect.writes, &effect.copies, &effect.lands];
+        let conflict = all_threads
+            .iter()
+            .any(|bytes| [&pending.reads, &pending.writes, &pending.first_warp].iter().any(|other| overlap(bytes, other)))
             || overlap(reads, &pending.writes)
-            || overlap(&effect.copies, &pending.reads)
-            || overlap(&effect.copies, &pending.writes)
-            || overlap(&effect.lands, &pending.reads)
-            || overlap(&effect.lands, &pending.writes);
+            || overlap(reads, &pending.first_warp)
+            || overlap(&effect.first_warp, &pending.reads)
+            || overlap(&effect.first_warp, &pending.writes);
         if conflict || self.needed[id.index()] {
             self.needed[id.index()] = true;
             pending.settle();
@@ -255,6 +270,7 @@ impl Barriers {
         let mut done = Pending {
             reads: effect.reads.clone(),
             writes: effect.writes.clone(),
+            first_warp: effect.first_warp.clone(),
             copies: effect.copies.clone(),
             in_flight: Vec::new(),
         };

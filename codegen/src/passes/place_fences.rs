@@ -1,8 +1,8 @@
 //! A fence between ordinary stores to shared memory and the reads of the asynchronous proxy.
 //!
-//! `wgmma` reads shared memory through another proxy than the stores that filled it. Forward over the structured program with whether such
-//! a buffer was stored to since the last fence, a fence goes in front of the first barrier, `wgmma` or copy behind a store to a buffer that some
-//! `wgmma` reads: the writers' fence, then the barrier, then the reader. Where that is in a loop which needs no fence for what it stores itself,
+//! `wgmma` and the tensor memory accelerator read shared memory through another proxy than the stores that filled it. Forward over the structured
+//! program with whether such a buffer was stored to since the last fence, a fence goes in front of the first barrier, `wgmma` or copy behind a store
+//! to a buffer that one of them reads: the writers' fence, then the barrier, then the reader. Where that is in a loop which needs no fence for what it stores itself,
 //! the fence goes in front of the loop.
 //!
 //! What `cp.async` has written and a wait and a barrier have published needs none: CUTLASS's Hopper main loop of such copies
@@ -17,7 +17,7 @@ use crate::scratch;
 
 pub static PASS: Pass = Pass {
     name: "place_fences",
-    summary: "Put a fence between writes to shared memory and the tensor core that reads them.",
+    summary: "Put a fence between writes to shared memory and the units that read them.",
     needs: &[Fact::HasLayouts],
     gives: &[Fact::FencesPlaced],
     run,
@@ -40,7 +40,7 @@ fn needed(function: &Function) -> Vec<bool> {
     let mut any = false;
     function.walk(|_, id| {
         let op = function.op(id);
-        if matches!(op.kind, OpKind::Wgmma { .. }) {
+        if matches!(op.kind, OpKind::Wgmma { .. } | OpKind::TmaStore { .. }) {
             any = true;
             for &operand in &op.operands {
                 if let Some(root) = root(function, operand) {
@@ -61,7 +61,7 @@ fn root(function: &Function, value: ValueId) -> Option<OpId> {
 }
 
 struct Fences {
-    /// Allocations that a `wgmma` reads.
+    /// Allocations that the asynchronous proxy reads.
     wanted: Vec<bool>,
     needed: Vec<bool>,
 }
@@ -83,9 +83,11 @@ impl Fences {
                 OpKind::LocalAlloc => stored |= !op.operands.is_empty() && self.wanted[id.index()],
                 OpKind::LocalStore => stored |= op.operands.iter().any(|&v| self.is_wanted(function, v)),
                 // The barrier that frees a ring's slot comes right in front of the copy into it.
-                OpKind::AsyncCopy(_) | OpKind::TmaLoad { .. } | OpKind::Wgmma { .. } | OpKind::Barrier => {
-                    self.publish(id, &mut stored)
-                }
+                OpKind::AsyncCopy(_)
+                | OpKind::TmaLoad { .. }
+                | OpKind::TmaStore { .. }
+                | OpKind::Wgmma { .. }
+                | OpKind::Barrier => self.publish(id, &mut stored),
                 OpKind::FenceAsync => stored = false,
                 _ if op.regions.is_empty() => {}
                 OpKind::If => {

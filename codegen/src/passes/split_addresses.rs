@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 use tritium_tile::{
     BlockId, Elem, Function, Module, OpId, OpKind, Scalar, Shape, Type, ValueId,
     facts::{self, Facts},
-    ops::{BinaryOp, CastOp, Constant, Op, Origin, Predicate},
+    ops::{BinaryOp, CastOp, Constant, DescriptorSource, Op, Origin, Predicate},
     rewrite,
 };
 
@@ -90,12 +90,43 @@ fn feeds_warpgroups(function: &Function, options: &CompileOptions) -> bool {
     found
 }
 
-/// By op: addresses and comparisons of loads that `pipeline_loops` gives to the tensor memory accelerator, which computes them itself.
+/// By op: addresses and comparisons of what `pipeline_loops`, `load_blocks` and `store_blocks` give to the tensor memory accelerator, which computes them
+/// itself.
 fn kept(function: &Function, facts: &Facts, options: &CompileOptions) -> Vec<bool> {
     let mut kept = vec![false; function.ops.len()];
     let never_negative = |value| facts.range(value).min >= 0;
+    let users = rewrite::users(function);
+    let is_operand = |load: OpId| match function.op(load).kind {
+        OpKind::Load(attrs) if attrs.descriptor != DescriptorSource::None => {
+            let multiplies = |&user: &OpId| matches!(function.op(user).kind, OpKind::Dot { .. } | OpKind::Transpose { .. });
+            users[function.op(load).results[0].index()].iter().all(multiplies)
+        }
+        _ => false,
+    };
+    let mut keep = |access: OpId| {
+        let mut pending: Vec<ValueId> = function.op(access).operands.to_vec();
+        if matches!(function.op(access).kind, OpKind::Store(_)) {
+            // Not what is stored.
+            pending.remove(1);
+        }
+        while let Some(value) = pending.pop() {
+            let Some(def) = function.def_op(value) else { continue };
+            let op = function.op(def);
+            if function.ty(op.results[0]).is_scalar() || std::mem::replace(&mut kept[def.index()], true) {
+                continue;
+            }
+            pending.extend(&op.operands);
+        }
+    };
     function.walk(|_, id| {
         let op = function.op(id);
+        if window::of_store(function, &never_negative, id, options).is_some() {
+            keep(id);
+        }
+        // Of products outside of such loops.
+        if is_operand(id) && window::of_load(function, &never_negative, id, options).is_some() {
+            keep(id);
+        }
         let (OpKind::For(attrs), Some(&region)) = (&op.kind, op.regions.first()) else { return };
         let body = &function.block(region).ops;
         let dots = body.iter().any(|&op| matches!(function.op(op).kind, OpKind::Dot { .. }));
@@ -103,17 +134,8 @@ fn kept(function: &Function, facts: &Facts, options: &CompileOptions) -> Vec<boo
             return;
         }
         for &load in body {
-            if window::of_load(function, &never_negative, load, options.sm).is_none() {
-                continue;
-            }
-            let mut pending: Vec<ValueId> = function.op(load).operands.to_vec();
-            while let Some(value) = pending.pop() {
-                let Some(def) = function.def_op(value) else { continue };
-                let op = function.op(def);
-                if function.ty(op.results[0]).is_scalar() || std::mem::replace(&mut kept[def.index()], true) {
-                    continue;
-                }
-                pending.extend(&op.operands);
+            if window::of_load(function, &never_negative, load, options).is_some() {
+                keep(load);
             }
         }
     });

@@ -20,7 +20,9 @@ use tritium_tile::{
 };
 
 use super::{
-    self as passes, CompileOptions, Fact, Pass, Unsupported, coalesce, pipeline_loops::window::Number, vectorise, versions,
+    self as passes, CompileOptions, Fact, Pass, Unsupported, coalesce,
+    pipeline_loops::window::{self, Number},
+    vectorise, versions,
 };
 
 pub static PASS: Pass = Pass {
@@ -36,14 +38,19 @@ const ROW_BYTES: u32 = 32;
 /// Operations between a mask and its comparisons, at most.
 const DEPTH: u32 = 16;
 
-fn run(module: &mut Module, _options: &CompileOptions) -> Result<(), Unsupported> {
+fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported> {
     let facts = facts::of_function(module.entry());
     let function = module.entry();
     if !passes::multiplies(function) {
         return Ok(());
     }
+    // The tensor memory accelerator heeds the bounds itself.
+    let never_negative = |value| facts.range(value).min >= 0;
     let mut plans = Vec::new();
     function.walk(|_, store| {
+        if window::of_store(function, &never_negative, store, options).is_some() {
+            return;
+        }
         if let Some(conditions) = conditions(function, store)
             && vectorise::width(module, function, &facts, store) < vectorise::width_without_mask(module, function, &facts, store)
         {

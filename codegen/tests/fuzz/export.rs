@@ -65,7 +65,7 @@ fn one(folder: &Path, seed: u64) -> Result<Option<String>, String> {
     }
     let expected = interpreted(&module, seed, &cancel)?;
     let lowered = passes::lower(&module, &options).map_err(|why| why.message)?;
-    let llvm::Text { llvm: text, tensor_maps } =
+    let llvm::Text { llvm: text, tensor_maps, .. } =
         llvm::emit_with(&lowered, options.sm, &llvm::Emission::default()).map_err(|why| why.message)?;
     if !tensor_maps.is_empty() {
         return Err("the kernel reads tensors by blocks, and the script that launches it makes no tensor maps".into());

@@ -67,7 +67,7 @@ impl<'f> Addresses<'f> {
     /// `None` if a part of the address depends on what no launch says.
     pub(super) fn tile(&self, access: OpId) -> Option<Tile<'f>> {
         let op = self.function.op(access);
-        if matches!(op.kind, OpKind::TmaLoad { .. }) {
+        if matches!(op.kind, OpKind::TmaLoad { .. } | OpKind::TmaStore { .. }) {
             return self.block(access);
         }
         let pointer = op.operands[0];
@@ -78,13 +78,13 @@ impl<'f> Addresses<'f> {
     }
 
     /// The box that the tensor memory accelerator copies, on every trip.
-    fn block(&self, load: OpId) -> Option<Tile<'f>> {
-        let operands = tma::Operands::of(&self.function.op(load).operands)?;
-        let buffer = self.function.ty(operands.buffer);
+    fn block(&self, copy: OpId) -> Option<Tile<'f>> {
+        let copied = tma::Copied::of(self.function.op(copy))?;
+        let buffer = self.function.ty(copied.buffer);
         let unit = scratch::element_bytes(buffer.elem());
-        let mut parts = vec![Part { form: self.facts.affine(operands.base)?, ..Part::whole(0) }];
+        let mut parts = vec![Part { form: self.facts.affine(copied.tensor.base)?, ..Part::whole(0) }];
         let mut sides: Sides = SmallVec::new();
-        for ((&stride, &start), &extent) in operands.strides.iter().zip(operands.starts).zip(buffer.shape().iter()) {
+        for ((&stride, &start), &extent) in copied.tensor.strides.iter().zip(copied.starts).zip(buffer.shape().iter()) {
             let step = self.first.scalar(stride)?.wrapping_mul(i64::from(unit));
             parts.push(Part { form: self.facts.affine(start)?, factor: step, ..Part::whole(0) });
             sides.push((step, u64::from(extent)));

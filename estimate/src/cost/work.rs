@@ -316,7 +316,7 @@ impl Bench<'_> {
             OpKind::Load(_) | OpKind::Store(_) | OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. } | OpKind::AsyncCopy(_) => {
                 self.global(id, &mut work);
             }
-            OpKind::TmaLoad { .. } => self.tma(id, &mut work),
+            OpKind::TmaLoad { .. } | OpKind::TmaStore { .. } => self.tma(id, &mut work),
             OpKind::LocalStore => {
                 let value = op.operands[0];
                 self.pass(id, true, self.bytes(value, self.elements(value)), &mut work);
@@ -352,6 +352,7 @@ impl Bench<'_> {
             | kinds!(Transfer)
             | kinds!(Observation)
             | OpKind::LocalIndex
+            | OpKind::WriteTensorMap { .. }
             | kinds!(Order) => {}
         }
         // Partial results that warps exchange.
@@ -426,11 +427,15 @@ impl Bench<'_> {
     }
 
     fn tma(&self, id: OpId, work: &mut Work) {
-        if let Some(tma::Operands { buffer, .. }) = tma::Operands::of(&self.function.op(id).operands) {
-            work.loaded = self.bytes(buffer, self.elements(buffer));
-            work.give(Unit::L2, work.loaded);
-            work.give(Unit::Shared, work.loaded);
+        let op = self.function.op(id);
+        let Some(tma::Copied { buffer, .. }) = tma::Copied::of(op) else { return };
+        let bytes = self.bytes(buffer, self.elements(buffer));
+        match op.kind {
+            OpKind::TmaStore { .. } => work.stored = bytes,
+            _ => work.loaded = bytes,
         }
+        work.give(Unit::L2, bytes);
+        work.give(Unit::Shared, bytes);
     }
 
     fn scan(&self, id: OpId, axis: usize, work: &mut Work) {

@@ -88,6 +88,7 @@ fn built(all_variants: bool) -> super::Built {
                     kernel: planned.entry.kernel.clone(),
                     shared_bytes: 1024,
                     registers: (sm.name == "sm_90").then_some((32, 0)),
+                    scratch_bytes: 0,
                     tensor_maps: if has_maps { vec![map] } else { vec![] },
                 };
                 compiled.push((at, nth, sm, Ok(image)));

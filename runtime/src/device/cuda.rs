@@ -14,7 +14,7 @@ use cudarc::driver::{
 };
 
 pub use self::{
-    resident::{NotOnDevice, Resident, Ways, device_address, enter_any_context},
+    resident::{Behind, NotOnDevice, Resident, Ways, device_address, enter_any_context},
     timing::{Prepared, Stopwatch},
 };
 
@@ -56,9 +56,18 @@ pub struct Buffer {
     bytes: usize,
 }
 
-/// Encoded tensor maps.
+/// What a kernel takes behind its own parameters.
+#[derive(Debug, Clone, Copy)]
+pub struct Described<'d> {
+    /// Of each program of the grid.
+    pub scratch_bytes: u32,
+    pub maps: &'d [TensorMap],
+}
+
+/// Scratch and encoded tensor maps.
 #[derive(Debug)]
 pub struct Maps {
+    scratch: Option<Buffer>,
     encoded: Vec<sys::CUtensorMap>,
     /// What the map of an empty tensor points to.
     _nothing: Buffer,
@@ -326,6 +335,7 @@ impl Cuda {
                 LaunchValue::Tensor { index, byte_offset } => buffers[index].address + byte_offset,
                 LaunchValue::Scalar { bits, .. } => bits,
             })
+            .chain(maps.scratch.as_ref().map(Buffer::address))
             .collect();
         let mut pointers: Vec<*mut c_void> = words.iter_mut().map(|w| ptr::from_mut(w).cast()).collect();
         pointers.extend(maps.encoded.iter().map(|map| ptr::from_ref(map).cast_mut().cast()));
@@ -345,11 +355,28 @@ impl Cuda {
     }
 
     /// What a launch passes behind its arguments.
-    pub fn maps(&self, maps: &[TensorMap], buffers: &[Buffer], args: &[LaunchValue]) -> Result<Maps, DeviceError> {
+    pub fn maps(
+        &self,
+        Described { scratch_bytes, maps }: Described<'_>,
+        geometry: Geometry,
+        buffers: &[Buffer],
+        args: &[LaunchValue],
+    ) -> Result<Maps, DeviceError> {
+        let programs: u64 = geometry.grid.iter().map(|&extent| u64::from(extent)).product();
+        let scratch = match usize::try_from(programs.saturating_mul(scratch_bytes.into())) {
+            Ok(0) => None,
+            Ok(bytes) => Some(self.allocate(bytes)?),
+            Err(_) => {
+                return Err(DeviceError::Fault {
+                    origin: None,
+                    message: format!("{programs} programs need more scratch than there is memory"),
+                });
+            }
+        };
         // An empty tensor has no map; one number that is zero reads as what is outside of it.
         let nothing = self.upload(&[0; 16])?;
         let encoded = maps.iter().map(|map| encode(map, buffers, args, nothing.address)).collect::<Result<Vec<_>, _>>()?;
-        Ok(Maps { encoded, _nothing: nothing })
+        Ok(Maps { scratch, encoded, _nothing: nothing })
     }
 
     /// Uploads every tensor.

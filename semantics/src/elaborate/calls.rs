@@ -626,7 +626,9 @@ fn call_argument(value: &Value) -> Option<CallArgument> {
         Value::BlockPointer(pointer) => {
             CallArgument::BlockPointer(pointer.parts.iter().map(|t| t.ty.plain()).collect(), pointer.ty().plain())
         }
-        Value::Descriptor(d) => CallArgument::Descriptor(d.parts.iter().map(|t| t.ty.plain()).collect(), d.ty().plain(), d.nan),
+        Value::Descriptor(d) => {
+            CallArgument::Descriptor(d.parts.iter().map(|t| t.ty.plain()).collect(), d.ty().plain(), d.nan, d.source)
+        }
         Value::Void => CallArgument::Void,
         _ => return None,
     })

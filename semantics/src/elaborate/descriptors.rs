@@ -6,7 +6,7 @@
 
 use tritium_tile::{
     OpKind,
-    ops::{AtomicOp, LoadAttrs, MemScope, MemSem, StoreAttrs},
+    ops::{AtomicOp, DescriptorSource, LoadAttrs, MemScope, MemSem, StoreAttrs},
 };
 
 use super::{
@@ -146,7 +146,7 @@ impl<'a> Evaluator<'a> {
             let tile = self.integer_scalar(value, "strides", *expr)?;
             parts.push(self.cast(tile, DType::I64.into(), *expr)?);
         }
-        Ok(Value::Descriptor(Descriptor { parts, block, pointee, nan }))
+        Ok(Value::Descriptor(Descriptor { parts, block, pointee, nan, source: DescriptorSource::Made }))
     }
 
     fn last_stride(&mut self, stride: &Value, expr: ExprId) -> Poisoned {
@@ -254,7 +254,8 @@ impl<'a> Evaluator<'a> {
         let padding = if descriptor.nan { Const::float(f64::NAN) } else { Const::Int(0) };
         let fill = mask.is_some().then(|| self.constant_tile(&padding, descriptor.pointee, ty.shape.clone()));
         let operands: Vec<&Tile> = [&address].into_iter().chain(&mask).chain(&fill).collect();
-        let mut result = self.emit_like(OpKind::Load(LoadAttrs::default()), &operands, ty);
+        let mut result =
+            self.emit_like(OpKind::Load(LoadAttrs { descriptor: descriptor.source, ..LoadAttrs::default() }), &operands, ty);
         result.undefined = None;
         Value::Tile(result)
     }
@@ -301,7 +302,8 @@ impl<'a> Evaluator<'a> {
         let (address, mask) = self.descriptor_window(&descriptor, arguments, at)?;
         let value = self.cast(value?, descriptor.pointee.into(), arguments.expr("value").unwrap_or(at))?;
         let operands: Vec<_> = [address.id, value.id].into_iter().chain(mask.map(|m| m.id)).collect();
-        self.emit(OpKind::Store(StoreAttrs::default()), &operands, [], &[]);
+        let attrs = StoreAttrs { descriptor: descriptor.source, ..StoreAttrs::default() };
+        self.emit(OpKind::Store(attrs), &operands, [], &[]);
         Ok(Value::Void)
     }
 
@@ -412,7 +414,8 @@ impl<'a> Evaluator<'a> {
             return Err(Poisoned);
         }
         let operands: Vec<_> = [address.id, value.id].into_iter().chain(mask.map(|m| m.id)).collect();
-        self.emit(OpKind::Store(StoreAttrs::default()), &operands, [], &[]);
+        let attrs = StoreAttrs { descriptor: descriptor.source, ..StoreAttrs::default() };
+        self.emit(OpKind::Store(attrs), &operands, [], &[]);
         Ok(Value::Void)
     }
 

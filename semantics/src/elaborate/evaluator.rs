@@ -315,10 +315,10 @@ impl<'a> Evaluator<'a> {
                     None => Value::Unknown,
                 }
             }
-            CallArgument::Descriptor(parts, ty, nan) => {
+            CallArgument::Descriptor(parts, ty, nan, source) => {
                 let parts = self.part_parameters(name, place, parts, facts);
                 match ty.elem.scalar() {
-                    Some(pointee) => Value::Descriptor(super::value::Descriptor { parts, block: ty.shape, pointee, nan }),
+                    Some(pointee) => Value::Descriptor(super::value::Descriptor { parts, block: ty.shape, pointee, nan, source }),
                     None => Value::Unknown,
                 }
             }

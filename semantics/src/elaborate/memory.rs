@@ -160,7 +160,7 @@ impl<'a> Evaluator<'a> {
         let eviction = self.eviction(arguments, at)?;
         let volatile = self.flag(arguments, "volatile")?;
         if let Value::BlockPointer(pointer) = arguments.value("pointer") {
-            let attrs = LoadAttrs { vector: 0, cache, eviction, volatile };
+            let attrs = LoadAttrs { cache, eviction, volatile, ..LoadAttrs::default() };
             return self.load_block(pointer, attrs, arguments, at);
         }
         let (mut pointer, pointee, _) = pointer?;
@@ -200,7 +200,7 @@ impl<'a> Evaluator<'a> {
         let mut operands = vec![&pointer];
         operands.extend(mask.iter());
         operands.extend(fill.iter());
-        let kind = OpKind::Load(LoadAttrs { vector: 0, cache, eviction, volatile });
+        let kind = OpKind::Load(LoadAttrs { cache, eviction, volatile, ..LoadAttrs::default() });
         let mut result = self.emit_like(kind, &operands, ty);
         // Which elements are undefined is this load's own matter; pointers into undefined places are another.
         result.undefined = match &mask {
@@ -242,7 +242,7 @@ impl<'a> Evaluator<'a> {
         )?;
         let eviction = self.eviction(arguments, at)?;
         if let Value::BlockPointer(pointer) = arguments.value("pointer") {
-            return self.store_block(pointer, StoreAttrs { vector: 0, cache, eviction }, arguments, at);
+            return self.store_block(pointer, StoreAttrs { cache, eviction, ..StoreAttrs::default() }, arguments, at);
         }
         let (pointer, pointee, is_const) = pointer?;
         self.no_block_pointer_arguments(arguments, &["boundary_check"])?;
@@ -270,7 +270,7 @@ impl<'a> Evaluator<'a> {
         };
         let mut operands = vec![pointer.id, value.id];
         operands.extend(mask.iter().map(|m| m.id));
-        self.emit(OpKind::Store(StoreAttrs { vector: 0, cache, eviction }), &operands, [], &[]);
+        self.emit(OpKind::Store(StoreAttrs { cache, eviction, ..StoreAttrs::default() }), &operands, [], &[]);
         Ok(Value::Void)
     }
 

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use smol_str::SmolStr;
-use tritium_tile::ValueId;
+use tritium_tile::{ValueId, ops::DescriptorSource};
 
 use crate::{
     Function, SourceFile,
@@ -79,6 +79,8 @@ pub(crate) struct Descriptor {
     pub pointee: DType,
     /// Outside the tensor a load gives NaN instead of 0.
     pub nan: bool,
+    /// Where ways meet, that of one of them.
+    pub source: DescriptorSource,
 }
 
 /// A compile-time value, and how the user would say it.

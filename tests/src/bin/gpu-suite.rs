@@ -122,6 +122,7 @@ fn compiled(suite: &Suite, source: &Source, case: &Case, pool: &Pool) -> Answer 
         "shared": llvm.shared_bytes,
         "tensors": tensors.iter().map(|t| json!([t.name, t.dtype.to_string(), t.bytes.len()])).collect::<Vec<_>>(),
         "args": ready.values.iter().map(argument).collect::<Vec<_>>(),
+        "scratch": llvm.scratch_bytes,
         "maps": llvm.tensor_maps.iter().map(|map| map.line(&places)).collect::<Vec<_>>(),
     });
     Ok((line, exact))

@@ -320,6 +320,8 @@ pub(super) fn transfer(function: &Function, facts: &Facts, op: &Op, result: Valu
         | kinds!(Order)
         | OpKind::AsyncCopy(_)
         | OpKind::TmaLoad { .. }
+        | OpKind::TmaStore { .. }
+        | OpKind::WriteTensorMap { .. }
         | OpKind::Wgmma { .. } => unknown(),
     }
 }

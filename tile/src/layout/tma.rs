@@ -1,6 +1,6 @@
-//! Blocks of a tensor that the tensor memory accelerator copies to shared memory: the operands of the copy, and the boxes it is made of.
+//! Blocks of a tensor that the tensor memory accelerator copies to and from shared memory: the operands of the copy, and the boxes it is made of.
 //!
-//! The unit copies boxes of at most one swizzle width along the tensor's contiguous axis; a block is as many boxes as it has such panels.
+//! The unit copies boxes of at most one swizzle width along the tensor's contiguous axis and 256 rows; a block is as many boxes as it has such panels.
 //! **Invariant:** boxes are found by matching a buffer's layout against the one that the unit writes; a buffer that does not match has none.
 
 use smallvec::SmallVec;
@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     module::ValueId,
+    ops::{Op, OpKind},
     types::{Elem, Shape},
 };
 
@@ -19,22 +20,73 @@ use crate::{
 const MAX_BOX_EXTENT: u32 = 256;
 /// The unit reads at least so many bytes at once, at addresses and distances that are multiples of them.
 pub const GRAIN: u32 = 16;
+/// Bytes of a tensor map.
+pub const MAP_BYTES: u32 = 128;
 /// Rows after which a swizzle repeats: a box of whole repetitions can begin wherever one before it ends.
 const ROWS: u32 = 8;
 /// More boxes than this are no block but a loop.
 const MAX_BOXES: u32 = 32;
 
-/// The operands of a `tma_load`.
-#[derive(Debug, Clone, Copy)]
-pub struct Operands<'o> {
+/// A tensor in memory, as operands name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Tensor<'o> {
     pub base: ValueId,
-    /// Of the tensor, in elements; by axis.
+    /// In elements; by axis.
     pub extents: &'o [ValueId],
     /// In elements; that of the contiguous axis is 1.
     pub strides: &'o [ValueId],
+}
+
+impl<'o> Tensor<'o> {
+    /// The operands of a `write_tensor_map`.
+    pub fn of(operands: &'o [ValueId]) -> Option<Tensor<'o>> {
+        let (tensor, starts, _) = Tensor::with_block(operands, 0, 0)?;
+        starts.is_empty().then_some(tensor)
+    }
+
+    /// A tensor, `vectors` operands for each axis, and `others`; `None` if they are not as many.
+    fn with_block(operands: &'o [ValueId], vectors: usize, others: usize) -> Option<(Tensor<'o>, &'o [ValueId], &'o [ValueId])> {
+        let rank = operands.len().checked_sub(1 + others)? / (2 + vectors);
+        if rank == 0 || operands.len() != (2 + vectors) * rank + 1 + others {
+            return None;
+        }
+        let (tensor, rest) = operands[1..].split_at(2 * rank);
+        let (extents, strides) = tensor.split_at(rank);
+        let (vectors, others) = rest.split_at(vectors * rank);
+        Some((Tensor { base: operands[0], extents, strides }, vectors, others))
+    }
+}
+
+/// A block of a tensor and the buffer that it is copied to or from.
+#[derive(Debug, Clone, Copy)]
+pub struct Copied<'o> {
+    pub tensor: Tensor<'o>,
     /// Where the block begins.
     pub starts: &'o [ValueId],
     pub buffer: ValueId,
+}
+
+impl<'o> Copied<'o> {
+    /// The operands of a `tma_store`.
+    pub fn of_store(operands: &'o [ValueId]) -> Option<Copied<'o>> {
+        let (tensor, starts, others) = Tensor::with_block(operands, 1, 1)?;
+        Some(Copied { tensor, starts, buffer: others[0] })
+    }
+
+    /// Those of a `tma_load` or a `tma_store`.
+    pub fn of(op: &Op) -> Option<Copied<'_>> {
+        match op.kind {
+            OpKind::TmaLoad { .. } => Some(Operands::of(&op.operands)?.copied),
+            OpKind::TmaStore { .. } => Copied::of_store(&op.operands),
+            _ => None,
+        }
+    }
+}
+
+/// The operands of a `tma_load`.
+#[derive(Debug, Clone, Copy)]
+pub struct Operands<'o> {
+    pub copied: Copied<'o>,
     pub barrier: ValueId,
     pub runs: ValueId,
 }
@@ -42,20 +94,8 @@ pub struct Operands<'o> {
 impl<'o> Operands<'o> {
     /// `None` if they are not as many as a tensor has.
     pub fn of(operands: &'o [ValueId]) -> Option<Operands<'o>> {
-        let rank = operands.len().checked_sub(4)? / 3;
-        if rank == 0 || operands.len() != 3 * rank + 4 {
-            return None;
-        }
-        let (window, rest) = operands[1..].split_at(3 * rank);
-        Some(Operands {
-            base: operands[0],
-            extents: &window[..rank],
-            strides: &window[rank..2 * rank],
-            starts: &window[2 * rank..],
-            buffer: rest[0],
-            barrier: rest[1],
-            runs: rest[2],
-        })
+        let (tensor, starts, others) = Tensor::with_block(operands, 1, 3)?;
+        Some(Operands { copied: Copied { tensor, starts, buffer: others[0] }, barrier: others[1], runs: others[2] })
     }
 }
 
@@ -141,14 +181,16 @@ pub fn boxes(buffer: &SharedLayout, elem: Elem, contiguous: u8) -> Option<Boxes>
     let swizzle = swizzle_bytes(shape, bits, &order);
     let (fast, row) = (order[0] as usize, order[1] as usize);
     let inner = if swizzle == 0 { shape[fast] } else { swizzle / bytes };
-    if inner * bytes < GRAIN || !(ROWS..=MAX_BOX_EXTENT).contains(&shape[row]) {
+    if inner * bytes < GRAIN || shape[row] < ROWS {
         return None;
     }
+    let rows = shape[row].min(MAX_BOX_EXTENT);
     let mut extent: Shape = shape.iter().map(|_| 1).collect();
     extent[fast] = inner;
-    extent[row] = shape[row];
-    // The offset counts panels first, then the other axes.
+    extent[row] = rows;
+    // The offset counts rows first, then panels, then the other axes.
     let mut counts: SmallVec<[(usize, u32, u32); 4]> = SmallVec::new();
+    counts.push((row, shape[row] / rows, rows));
     counts.push((fast, shape[fast] / inner, inner));
     counts.extend(order[2..].iter().map(|&axis| (axis as usize, shape[axis as usize], 1)));
     let number: u32 = counts.iter().map(|(_, count, _)| count).product();
@@ -156,7 +198,7 @@ pub fn boxes(buffer: &SharedLayout, elem: Elem, contiguous: u8) -> Option<Boxes>
         return None;
     }
     let places = (0..number).map(|mut index| {
-        let offset = index * inner * shape[row] * bytes;
+        let offset = index * inner * rows * bytes;
         let mut start: Shape = shape.iter().map(|_| 0).collect();
         for &(axis, count, step) in &counts {
             start[axis] = index % count * step;
@@ -190,10 +232,11 @@ mod tests {
 
     #[test]
     fn boxes_leave_every_element_where_the_layout_says() {
-        let cases: [(&[u32], Scalar, u8, usize); 9] = [
+        let cases: [(&[u32], Scalar, u8, usize); 10] = [
             (&[128, 64], Scalar::F16, 1, 1),
             (&[64, 256], Scalar::BF16, 1, 4),
             (&[64, 256], Scalar::F16, 0, 1),
+            (&[512, 128], Scalar::F16, 1, 4),
             (&[256, 32], Scalar::F16, 1, 1),
             (&[128, 16], Scalar::F16, 1, 1),
             (&[16, 8], Scalar::F16, 1, 1),
@@ -225,7 +268,7 @@ mod tests {
     fn what_the_unit_cannot_copy_has_no_boxes() {
         let f16 = Elem::Scalar(Scalar::F16);
         let of = |shape: &[u32], elem: Elem, axis| boxes(&layout(shape, elem.bits(), axis), elem, axis);
-        assert_eq!(of(&[512, 64], f16, 1), None, "too many rows");
+        assert_eq!(of(&[1 << 14, 64], f16, 1), None, "too many boxes");
         assert_eq!(of(&[4, 64], f16, 1), None, "less than a repetition");
         assert_eq!(of(&[64, 4], f16, 1), None, "8 bytes");
         assert_eq!(of(&[64], f16, 0), None, "one axis");

@@ -172,7 +172,9 @@ operations! {
     OpKind::MbarrierInit { .. } => "mbarrier_init",    L2 0 Other       Writes, Buffers No  [OpKind::MbarrierInit { count: 1 }];
     OpKind::MbarrierWait => "mbarrier_wait",           L2 0 Other       Writes, Buffers No  [OpKind::MbarrierWait];
     OpKind::MbarrierInvalidate => "mbarrier_invalidate", L2 0 Other     Writes, Buffers No  [OpKind::MbarrierInvalidate];
-    OpKind::TmaLoad { .. } => "tma_load",              L2 0 Other       Writes, Buffers No  [OpKind::TmaLoad { contiguous: 0 }];
+    OpKind::TmaLoad { .. } => "tma_load",              L2 0 Other       Writes, Buffers No  [OpKind::TmaLoad { contiguous: 0, own_map: false }];
+    OpKind::TmaStore { .. } => "tma_store",            L2 0 Other       Writes, Buffers No  [OpKind::TmaStore { contiguous: 0, own_map: false, visible: false }];
+    OpKind::WriteTensorMap { .. } => "write_tensor_map", L2 0 Other     Stays,  Tiles   No  [OpKind::WriteTensorMap { contiguous: 0, block: Shape::new() }];
     OpKind::Wgmma { .. } => "wgmma",                   L2 0 Other       Writes, Buffers No  [OpKind::Wgmma { turned: [false; 2], sum_depth: None }];
     OpKind::WgmmaWait { .. } => "wgmma_wait",          L2 0 Other       Writes, Tiles   No  [OpKind::WgmmaWait { pending: 0 }];
 }

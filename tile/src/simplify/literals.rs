@@ -3,7 +3,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Change, def};
+use super::{Change, def, settled};
 use crate::{
     control::Carried,
     module::{Function, OpId, ValueId},
@@ -139,7 +139,7 @@ fn compare(predicate: Predicate, a: f64, b: f64) -> Option<bool> {
 /// the same literal again. Each is taken to stay until an iteration shows that it does not.
 pub(super) fn unchanged(function: &Function, id: OpId) -> Vec<Carried> {
     let Some(around) = function.for_loop(id) else { return Vec::new() };
-    let passes_on = |carried: &Carried| carried.next == carried.arg || carried.next == carried.init;
+    let passes_on = |carried: &Carried| settled::passes_on(function, carried);
     let mut stays: Vec<Carried> = (0..around.args.len()).filter_map(|place| around.carried(place)).collect();
     stays.retain(|carried| passes_on(carried) || literal(function, carried.init).is_some());
     loop {

@@ -1,4 +1,4 @@
-//! Mbarriers, their phases, and the blocks that the tensor memory accelerator copies.
+//! Mbarriers, their phases, and the blocks that the tensor memory accelerator copies of tensors that were described to it.
 //!
 //! A block holds its destination from its issue to the wait for the phase in which it was announced, and lands no earlier than that wait; it is
 //! written box by box as the unit writes it, whatever the layout of the buffer says. **Invariant:** a phase ends when all its arrivals have
@@ -19,7 +19,10 @@ use crate::{
         wgmma,
     },
     module::{OpId, ValueId},
+    ops::OpKind,
+    sanitize::Touched,
     scratch::{ALIGNMENT, element_bytes},
+    types::Shape,
 };
 
 /// Bytes of an mbarrier.
@@ -47,6 +50,26 @@ struct Copy {
     block: Block,
     boxes: Boxes,
     bytes: Vec<u8>,
+}
+
+/// Base, extents and strides.
+type Numbers = (i64, Vec<i64>, Vec<i64>);
+
+/// What a program has told the unit of a tensor.
+#[derive(Debug)]
+pub(super) struct Described {
+    tensor: Numbers,
+    contiguous: u8,
+    block: Shape,
+}
+
+/// A block and the buffer that it is copied to or from.
+struct Place {
+    block: Block,
+    boxes: Boxes,
+    owner: OpId,
+    start: u32,
+    size: u32,
 }
 
 impl<'r> Machine<'r> {
@@ -139,31 +162,9 @@ impl<'r> Machine<'r> {
         if self.uniform(frame, id, operands.runs, "whether a block is copied")? == 0 {
             return Ok(());
         }
-        let numbers = |values: &[ValueId], what: &str| -> Run<Vec<i64>> {
-            values.iter().map(|&v| self.uniform(frame, id, v, what)).collect()
-        };
-        let elem = frame.function.ty(operands.buffer).elem();
-        let block = Block {
-            base: self.uniform(frame, id, operands.base, "the base of a tensor")?,
-            extents: numbers(operands.extents, "an extent")?,
-            strides: numbers(operands.strides, "a stride")?,
-            starts: numbers(operands.starts, "where a block begins")?,
-            bytes: element_bytes(elem),
-        };
-        if block.misaligned(contiguous) || block.strides.get(usize::from(contiguous)) != Some(&1) {
-            let message =
-                "the base and the distances of a tensor are multiples of 16 bytes, its contiguous axis has the stride 1";
-            return Err(self.fault(frame, id, (FaultKind::Misaligned, message.into())));
-        }
-        let layout = self.buffer_layout(frame, id, operands.buffer)?;
-        let boxes = tma::boxes(layout, elem, contiguous)
-            .ok_or_else(|| self.malformed(frame, id, "a buffer matches no layout in which a block is left"))?;
-        let (owner, destination) = self.buffer(frame, id, operands.buffer)?;
-        if !destination.is_multiple_of(wgmma::alignment(layout, elem.bits()).max(ALIGNMENT)) {
-            return Err(self.malformed(frame, id, "a buffer that a block is copied to is not aligned to its swizzle"));
-        }
+        let Place { block, boxes, owner, start: destination, size } =
+            self.place_of_block(frame, id, &operands.copied, contiguous)?;
         let by = By { op: id, thread: 0 };
-        let size = layout.bytes(element_bytes(elem));
         if self.shared.written_since(self.fenced, destination, size) {
             let message = "a block is copied over bytes that were written, and no fence stands behind the write".into();
             return Err(self.fault(frame, id, (FaultKind::Race, message)));
@@ -185,23 +186,123 @@ impl<'r> Machine<'r> {
         Ok(())
     }
 
+    pub(super) fn tma_store(&mut self, frame: &Frame<'r>, id: OpId, contiguous: u8) -> Run<()> {
+        let op = frame.function.op(id);
+        let copied =
+            tma::Copied::of_store(&op.operands).ok_or_else(|| self.malformed(frame, id, "`tma_store` without its operands"))?;
+        let Place { block, boxes, owner, start, size } = self.place_of_block(frame, id, &copied, contiguous)?;
+        let by = By { op: id, thread: 0 };
+        if self.shared.written_since(self.fenced, start, size) {
+            let message = "a block is stored from bytes that were written, and no fence stands behind the write".into();
+            return Err(self.fault(frame, id, (FaultKind::Race, message)));
+        }
+        let (mut bytes, mut undefined) = (vec![0; size as usize], vec![0; size as usize]);
+        for at in (0..size as usize).step_by(tma::GRAIN as usize) {
+            let range = at..at + tma::GRAIN as usize;
+            let read = self.shared.read(by, owner, start + at as u32, &mut bytes[range.clone()], &mut undefined[range]);
+            self.judge(frame, by, read)?;
+        }
+        for (place, address) in self.places(&block, &boxes) {
+            let Some((allocation, first)) = locate(self.memory, address as u64, block.bytes) else {
+                let message = outside(self.memory, address as u64, block.bytes);
+                return Err(self.fault(frame, id, (FaultKind::OutOfBounds, message)));
+            };
+            let element = place..place + block.bytes as usize;
+            if let Some(&source) = undefined[element.clone()].iter().find(|&&source| source != 0) {
+                self.undefined(frame, id, 0, "what is stored", OpId(source - 1))?;
+            }
+            for (i, &byte) in bytes[element].iter().enumerate() {
+                let touched = Touched::Write(allocation.read(first + i, 1) != u64::from(byte));
+                if self.may_touch(frame, id, 0, address as u64 + i as u64, 1, touched) {
+                    allocation.store::<1>(first + i, u64::from(byte));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn write_tensor_map(&mut self, frame: &Frame<'r>, id: OpId) -> Run<()> {
+        let at = self.shared_offset(frame, id)?;
+        let by = By { op: id, thread: 0 };
+        let op = frame.function.op(id);
+        let OpKind::WriteTensorMap { contiguous, block } = &op.kind else { return Ok(()) };
+        let tensor =
+            tma::Tensor::of(&op.operands).ok_or_else(|| self.malformed(frame, id, "`write_tensor_map` without its operands"))?;
+        let described = Described { tensor: self.tensor(frame, id, &tensor)?, contiguous: *contiguous, block: block.clone() };
+        self.described.insert(id, described);
+        for at in (at..at + tma::MAP_BYTES).step_by(BYTES as usize) {
+            let written = self.shared.write(by, self.step, id, at, &[0; BYTES as usize], &[0; BYTES as usize]);
+            self.judge(frame, by, written)?;
+        }
+        Ok(())
+    }
+
+    fn place_of_block(&self, frame: &Frame<'r>, id: OpId, copied: &tma::Copied<'_>, contiguous: u8) -> Run<Place> {
+        let elem = frame.function.ty(copied.buffer).elem();
+        let tensor = self.tensor(frame, id, &copied.tensor)?;
+        if let OpKind::TmaLoad { own_map: true, .. } | OpKind::TmaStore { own_map: true, .. } = frame.function.op(id).kind {
+            let shape = frame.function.ty(copied.buffer).shape();
+            let is_it = |map: &Described| map.tensor == tensor && map.contiguous == contiguous && map.block == *shape;
+            if !self.described.values().any(is_it) {
+                return Err(self.malformed(frame, id, "a block of a tensor is copied that nothing has described"));
+            }
+        }
+        let (base, extents, strides) = tensor;
+        let starts = self.numbers(frame, id, copied.starts, "where a block begins")?;
+        let block = Block { base, extents, strides, starts, bytes: element_bytes(elem) };
+        if block.misaligned(contiguous) || block.strides.get(usize::from(contiguous)) != Some(&1) {
+            let message =
+                "the base and the distances of a tensor are multiples of 16 bytes, its contiguous axis has the stride 1";
+            return Err(self.fault(frame, id, (FaultKind::Misaligned, message.into())));
+        }
+        let layout = self.buffer_layout(frame, id, copied.buffer)?;
+        let boxes = tma::boxes(layout, elem, contiguous)
+            .ok_or_else(|| self.malformed(frame, id, "a buffer matches no layout in which a block is left"))?;
+        let (owner, start) = self.buffer(frame, id, copied.buffer)?;
+        if !start.is_multiple_of(wgmma::alignment(layout, elem.bits()).max(ALIGNMENT)) {
+            return Err(self.malformed(frame, id, "the buffer of a block is not aligned to its swizzle"));
+        }
+        let size = layout.bytes(element_bytes(elem));
+        Ok(Place { block, boxes, owner, start, size })
+    }
+
+    fn numbers(&self, frame: &Frame<'r>, id: OpId, values: &[ValueId], what: &str) -> Run<Vec<i64>> {
+        values.iter().map(|&value| self.uniform(frame, id, value, what)).collect()
+    }
+
+    fn tensor(&self, frame: &Frame<'r>, id: OpId, tensor: &tma::Tensor<'_>) -> Run<Numbers> {
+        Ok((
+            self.uniform(frame, id, tensor.base, "the base of a tensor")?,
+            self.numbers(frame, id, tensor.extents, "an extent")?,
+            self.numbers(frame, id, tensor.strides, "a stride")?,
+        ))
+    }
+
+    /// Where the elements of a block that are inside its tensor are: from the beginning of the buffer, and in memory.
+    fn places(&self, block: &Block, boxes: &Boxes) -> Vec<(usize, i64)> {
+        let mut places = Vec::new();
+        for (start, offset) in &boxes.places {
+            for flat in 0..boxes.extent.iter().product::<u32>() {
+                let within = unflatten(&boxes.extent, flat);
+                let index: Vec<u32> = start.iter().zip(&within).map(|(a, b)| a + b).collect();
+                let address = block.address(&index);
+                places.extend(address.map(|address| ((offset + tma::byte_of(boxes, block.bytes, &within)) as usize, address)));
+            }
+        }
+        places
+    }
+
     /// What the unit writes, box by box.
     fn block_bytes(&self, frame: &Frame<'r>, copy: &Copy) -> Run<Vec<u8>> {
         let size = copy.block.bytes;
         let mut bytes = vec![0; copy.bytes.len()];
-        for (start, offset) in &copy.boxes.places {
-            for flat in 0..copy.boxes.extent.iter().product::<u32>() {
-                let within = unflatten(&copy.boxes.extent, flat);
-                let place = (offset + tma::byte_of(&copy.boxes, size, &within)) as usize;
-                let index: Vec<u32> = start.iter().zip(&within).map(|(a, b)| a + b).collect();
-                let Some(address) = copy.block.address(&index) else { continue };
-                let Some((allocation, first)) = locate(self.memory, address as u64, size) else {
-                    let message = outside(self.memory, address as u64, size);
-                    return Err(self.fault(frame, copy.by.op, (FaultKind::OutOfBounds, message)));
-                };
-                for i in 0..size as usize {
-                    bytes[place + i] = allocation.load::<1>(first + i) as u8;
-                }
+        for (place, address) in self.places(&copy.block, &copy.boxes) {
+            let Some((allocation, first)) = locate(self.memory, address as u64, size) else {
+                let message = outside(self.memory, address as u64, size);
+                return Err(self.fault(frame, copy.by.op, (FaultKind::OutOfBounds, message)));
+            };
+            for i in 0..size as usize {
+                bytes[place + i] = allocation.load::<1>(first + i) as u8;
             }
         }
         Ok(bytes)

@@ -132,7 +132,9 @@ impl Checker<'_> {
             OpKind::AsyncCommit | OpKind::AsyncWait { .. } | OpKind::FenceAsync => given.count(0..=0, 0),
             OpKind::MbarrierInit { .. } | OpKind::MbarrierInvalidate => self.mbarrier_init_rule(&given),
             OpKind::MbarrierWait => mbarrier_wait_rule(&given),
-            OpKind::TmaLoad { contiguous } => self.tma_load_rule(&given, contiguous),
+            OpKind::TmaLoad { contiguous, .. } => self.tma_load_rule(&given, contiguous),
+            OpKind::TmaStore { contiguous, .. } => self.tma_store_rule(&given, contiguous),
+            OpKind::WriteTensorMap { contiguous, block } => self.write_tensor_map_rule(&given, contiguous, block),
             OpKind::Wgmma { turned, sum_depth: _ } => self.wgmma_rule(&given, turned),
             OpKind::WgmmaWait { pending: _ } => {
                 ask(types.iter().all(|t| matches!(t, Type::Tile { .. })), || "`wgmma_wait` passes tiles through")?;
@@ -435,21 +437,46 @@ impl Checker<'_> {
     }
 
     fn tma_load_rule(&self, given: &Given<'_>, contiguous: &u8) -> Rule {
-        let Given { op, name, results, .. } = given;
-        ask(results.is_empty(), || "`tma_load` has no results")?;
-        let operands = tma::Operands::of(&op.operands).ok_or("`tma_load` takes a tensor, a block, an mbarrier and an i1")?;
-        let buffer = self.ty(operands.buffer);
-        ask(buffer.is_buffer() && self.module.layouts.ring_slots(buffer).is_none(), || "`tma_load` copies to a shared buffer")?;
-        ask(buffer.shape().len() == operands.starts.len(), || "a buffer of `tma_load` has the axes of the tensor")?;
-        ask(usize::from(*contiguous) < operands.starts.len(), || "the contiguous axis is one of the tensor's")?;
-        ask(self.ty(operands.base).is_scalar(), || "the base of a tensor is a scalar")?;
-        self.pointee(name, self.ty(operands.base), buffer)?;
-        let number = |&v: &ValueId| self.ty(v).is_scalar() && matches!(tile_scalar(self.ty(v)), Some(Scalar::I32 | Scalar::I64));
-        ask(operands.extents.iter().chain(operands.strides).all(number), || "extents and strides are i32 or i64")?;
-        let start = |&v: &ValueId| *self.ty(v) == Type::scalar(Scalar::I32);
-        ask(operands.starts.iter().all(start), || "a block begins at i32 coordinates")?;
+        let operands =
+            tma::Operands::of(&given.op.operands).ok_or("`tma_load` takes a tensor, a block, an mbarrier and an i1")?;
+        self.block_copy(given, &operands.copied, *contiguous)?;
         ask(is_mbarrier(self.ty(operands.barrier)), || "`tma_load` arrives at an mbarrier")?;
         ask(*self.ty(operands.runs) == Type::scalar(Scalar::I1), || "whether `tma_load` runs is an i1")
+    }
+
+    fn tma_store_rule(&self, given: &Given<'_>, contiguous: &u8) -> Rule {
+        let copied = tma::Copied::of_store(&given.op.operands).ok_or("`tma_store` takes a tensor, a block and a buffer")?;
+        self.block_copy(given, &copied, *contiguous)
+    }
+
+    /// A block of a tensor that is copied to or from a buffer.
+    fn block_copy(&self, given: &Given<'_>, copied: &tma::Copied<'_>, contiguous: u8) -> Rule {
+        let Given { name, results, .. } = given;
+        ask(results.is_empty(), || format!("`{name}` has no results"))?;
+        let buffer = self.ty(copied.buffer);
+        let is_block = buffer.is_buffer() && self.module.layouts.ring_slots(buffer).is_none();
+        ask(is_block, || format!("`{name}` copies a shared buffer"))?;
+        ask(buffer.shape().len() == copied.starts.len(), || format!("a buffer of `{name}` has the axes of the tensor"))?;
+        self.tensor(&copied.tensor, contiguous)?;
+        self.pointee(name, self.ty(copied.tensor.base), buffer)?;
+        let start = |&v: &ValueId| *self.ty(v) == Type::scalar(Scalar::I32);
+        ask(copied.starts.iter().all(start), || "a block begins at i32 coordinates")
+    }
+
+    fn write_tensor_map_rule(&self, given: &Given<'_>, contiguous: &u8, block: &[u32]) -> Rule {
+        let Given { op, name, results, .. } = given;
+        ask(results.is_empty(), || format!("`{name}` has no results"))?;
+        let tensor = tma::Tensor::of(&op.operands).ok_or("`write_tensor_map` takes a tensor")?;
+        ask(block.len() == tensor.extents.len(), || "a block has the axes of its tensor")?;
+        ask(self.ty(tensor.base).elem().pointee().is_some(), || "the base of a tensor is a pointer")?;
+        self.tensor(&tensor, *contiguous)
+    }
+
+    fn tensor(&self, tensor: &tma::Tensor<'_>, contiguous: u8) -> Rule {
+        ask(usize::from(contiguous) < tensor.extents.len(), || "the contiguous axis is one of the tensor's")?;
+        ask(self.ty(tensor.base).is_scalar(), || "the base of a tensor is a scalar")?;
+        let number = |&v: &ValueId| self.ty(v).is_scalar() && matches!(tile_scalar(self.ty(v)), Some(Scalar::I32 | Scalar::I64));
+        ask(tensor.extents.iter().chain(tensor.strides).all(number), || "extents and strides are i32 or i64")
     }
 
     fn wgmma_rule(&self, given: &Given<'_>, turned: &[bool; 2]) -> Rule {

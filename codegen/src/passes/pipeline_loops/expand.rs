@@ -23,7 +23,7 @@ use tritium_tile::{
 use super::{
     super::{CompileOptions, use_wgmma},
     schedule::{Carried, Fetch, Schedule, Slice, Turn, constant, slice},
-    window::{Number, Window},
+    window::Window,
 };
 use crate::pressure::registers_in_layout;
 
@@ -332,17 +332,9 @@ impl Expander<'_> {
     /// The copy of a window of a trip into a buffer.
     fn block(&mut self, window: &Window, map: &ValueMap, buffer: ValueId, slot: ValueId, comes: ValueId) -> Option<()> {
         let mbarrier = self.mbarrier(slot)?;
-        let mut operands = vec![window.base];
-        for (numbers, scalar) in [(&window.extents, Scalar::I64), (&window.strides, Scalar::I64), (&window.starts, Scalar::I32)] {
-            for &number in numbers {
-                operands.push(match number {
-                    Number::Value(value) => *map.get(&value).unwrap_or(&value),
-                    Number::Constant(number) => self.int(number, scalar),
-                });
-            }
-        }
+        let mut operands = window.operands(|value| *map.get(&value).unwrap_or(&value), |number, scalar| self.int(number, scalar));
         operands.extend([buffer, mbarrier, comes]);
-        self.effect(OpKind::TmaLoad { contiguous: window.contiguous }, &operands);
+        self.effect(OpKind::TmaLoad { contiguous: window.contiguous, own_map: window.own_map }, &operands);
         Some(())
     }
 
@@ -633,7 +625,7 @@ fn drop_dead_carried(function: &mut Function, id: OpId) {
             definer[result.index()] = Some(inner);
         }
         if inner != end && !rewrite::is_removable(function, inner) {
-            pending.extend(read_by(function, inner));
+            pending.extend(rewrite::read_by(function, inner));
         }
     }
     for (&result, &value) in op.results.iter().zip(&yielded) {
@@ -647,7 +639,7 @@ fn drop_dead_carried(function: &mut Function, id: OpId) {
                 continue;
             }
             if let Some(inner) = definer[value.index()] {
-                pending.extend(read_by(function, inner));
+                pending.extend(rewrite::read_by(function, inner));
             }
         }
         // What a live argument is on the next trip, and an argument whose result is used on the last, must be there too.
@@ -676,7 +668,7 @@ fn drop_dead_carried(function: &mut Function, id: OpId) {
     let ops = std::mem::take(&mut function.block_mut(block).ops);
     let mut out = Vec::with_capacity(ops.len());
     for inner in ops {
-        if read_by(function, inner).iter().any(|v| gone[v.index()]) {
+        if rewrite::read_by(function, inner).iter().any(|v| gone[v.index()]) {
             for &result in &function.op(inner).results {
                 gone[result.index()] = true;
             }
@@ -685,18 +677,4 @@ fn drop_dead_carried(function: &mut Function, id: OpId) {
         }
     }
     function.block_mut(block).ops = out;
-}
-
-/// The operands of an operation and of all in its regions.
-fn read_by(function: &Function, op: OpId) -> Vec<ValueId> {
-    let mut values = Vec::new();
-    let mut pending = vec![op];
-    while let Some(op) = pending.pop() {
-        let op = function.op(op);
-        values.extend(&op.operands);
-        for &region in &op.regions {
-            pending.extend(&function.block(region).ops);
-        }
-    }
-    values
 }

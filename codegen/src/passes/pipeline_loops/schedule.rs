@@ -181,7 +181,7 @@ pub(super) fn of_loop(module: &mut Module, id: OpId, options: &CompileOptions, l
             plain.push((load, level));
             continue;
         }
-        let window = window::of_load(function, &never_negative, load, options.sm)
+        let window = window::of_load_ahead(function, &never_negative, load, options)
             .filter(|window| window_fits(function, &layouts, &users, load, window));
         if let Some(window) = window {
             rings.push((load, layouts.intern(Layout::Shared(window.layout.clone())), level));
@@ -222,7 +222,10 @@ pub(super) fn of_loop(module: &mut Module, id: OpId, options: &CompileOptions, l
     }
     let place = |op: OpId| function.block(block).ops.iter().position(|&other| other == op);
     fetches.sort_by_key(|f| (f.stage, place(f.load), f.ring.is_some()));
-    let spare = limits.spare && indirection.is_some() && runs_on(function, &module.layouts, block, options);
+    let products = function.block(block).ops.iter().filter(|&&id| matches!(function.op(id).kind, OpKind::Dot { .. })).count();
+    // Of a single product, these are copied when the product before is done: see `overlap_wgmma`.
+    let are_late = products == 1 && rings.iter().all(|(load, ..)| windows.contains_key(load));
+    let spare = limits.spare && !are_late && indirection.is_some() && runs_on(function, &module.layouts, block, options);
     module.layouts = layouts;
     let given = if indirection.is_some() { given } else { 2 };
     Some(Schedule { op: id, stages, wanted, given, fetches, windows, spare })
@@ -398,7 +401,13 @@ pub(in crate::passes) fn registers(module: &Module, function: &Function, load: O
 
 /// The readers of a load can read what the tensor memory accelerator leaves: a buffer in the layout they ask for, with its rows' chunks in another order
 /// or, of 16-bit elements, in its transpose's.
-fn window_fits(function: &Function, layouts: &LayoutTable, users: &[Vec<OpId>], load: OpId, window: &Window) -> bool {
+pub(in crate::passes) fn window_fits(
+    function: &Function,
+    layouts: &LayoutTable,
+    users: &[Vec<OpId>],
+    load: OpId,
+    window: &Window,
+) -> bool {
     let result = function.op(load).results[0];
     let ty = function.ty(result);
     let fits = |layout: SharedLayout| {

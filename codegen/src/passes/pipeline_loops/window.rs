@@ -1,19 +1,22 @@
-//! Loads that the tensor memory accelerator can do: blocks of a tensor whose base, extents and strides are the kernel's parameters.
+//! Loads and stores that the tensor memory accelerator can do: blocks of a tensor whose base, extents and strides are the kernel's parameters, or
+//! come through a tensor descriptor.
 //!
 //! A tensor descriptor, a block pointer and pointer arithmetic come here alike, as a tile of pointers and a mask. **Invariant:** a window says
-//! exactly what the load reads: the address of an element is the base and its index times the stride on each axis, and the mask is
-//! whether every index is inside; what is not proved so has no window. Base and strides are known to be multiples of 16 bytes.
+//! exactly what is accessed: the address of an element is the base and its index times the stride on each axis, and the mask is
+//! whether every index is inside; what is not proved so has no window. Base and strides are multiples of 16 bytes: they are known to be, or a
+//! descriptor has them, which the hardware takes no others of.
 
-use tritium_semantics::target::{Feature, Sm};
+use tritium_semantics::target::Feature;
 use tritium_tile::{
-    Function, OpId, OpKind, Scalar, ValueDef, ValueId,
+    Function, OpId, OpKind, Scalar, Type, ValueDef, ValueId,
     layout::{SharedLayout, tma},
-    ops::{BinaryOp, CacheOp, CastOp, Constant, Predicate},
+    ops::{BinaryOp, CacheOp, CastOp, Constant, DescriptorSource, Predicate},
+    rewrite,
 };
 
-use super::schedule::is_zero;
+use super::{super::CompileOptions, schedule::is_zero};
 
-/// What a launch knows of: a parameter, or a number.
+/// A scalar, or a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::passes) enum Number {
     Value(ValueId),
@@ -31,9 +34,35 @@ pub(in crate::passes) struct Window {
     pub(in crate::passes) contiguous: u8,
     /// In which the unit leaves the block.
     pub(in crate::passes) layout: SharedLayout,
+    /// Whether the program describes the tensor to the unit: no launch knows it, or the kernel makes the descriptor.
+    pub(in crate::passes) own_map: bool,
 }
 
 impl Window {
+    /// The values that describe the tensor.
+    fn tensor(&self) -> impl Iterator<Item = ValueId> {
+        let numbers = self.extents.iter().chain(&self.strides);
+        [self.base]
+            .into_iter()
+            .chain(numbers.filter_map(|number| if let Number::Value(value) = number { Some(*value) } else { None }))
+    }
+
+    /// The operands of a copy that say where its block is; `number` makes a constant.
+    pub(in crate::passes) fn operands(
+        &self,
+        mut value: impl FnMut(ValueId) -> ValueId,
+        mut number: impl FnMut(i64, Scalar) -> ValueId,
+    ) -> Vec<ValueId> {
+        let mut operands = vec![self.base];
+        for (numbers, scalar) in [(&self.extents, Scalar::I64), (&self.strides, Scalar::I64), (&self.starts, Scalar::I32)] {
+            operands.extend(numbers.iter().map(|&part| match part {
+                Number::Value(known) => value(known),
+                Number::Constant(constant) => number(constant, scalar),
+            }));
+        }
+        operands
+    }
+
     /// What the copy of a trip is computed from.
     pub(super) fn roots(&self) -> Vec<ValueId> {
         self.starts.iter().filter_map(|start| if let Number::Value(value) = start { Some(*value) } else { None }).collect()
@@ -43,6 +72,8 @@ impl Window {
 struct Search<'f> {
     function: &'f Function,
     never_negative: &'f dyn Fn(ValueId) -> bool,
+    /// What the access goes through.
+    descriptor: DescriptorSource,
 }
 
 /// One axis of what has been found of a window.
@@ -59,53 +90,94 @@ pub(in crate::passes) fn of_load(
     function: &Function,
     never_negative: &dyn Fn(ValueId) -> bool,
     load: OpId,
-    sm: &Sm,
+    options: &CompileOptions,
 ) -> Option<Window> {
-    if !sm.has(Feature::Tma) {
-        return None;
-    }
     let op = function.op(load);
     let OpKind::Load(attrs) = op.kind else { return None };
-    let (&pointer, &mask) = (op.operands.first()?, op.operands.get(1)?);
     if attrs.volatile || attrs.cache == CacheOp::Cv || op.operands.get(2).is_some_and(|&other| !is_zero(function, other)) {
         return None;
     }
-    let ty = function.ty(op.results[0]);
-    let shape = ty.shape();
-    let bytes = ty.elem().bits() / 8;
-    let search = Search { function, never_negative };
-    let mut axes = vec![Axis::default(); shape.len()];
-    let base = search.pointer(pointer, shape, &mut axes)?;
-    let every: Vec<usize> = (0..shape.len()).collect();
-    search.mask(mask, &every, shape, &mut axes)?;
-    let mut window = Window {
-        base,
-        extents: Vec::new(),
-        strides: Vec::new(),
-        starts: Vec::new(),
-        contiguous: axes.iter().rposition(|axis| axis.stride == Some(Number::Constant(1)))? as u8,
-        layout: tma::layout(&[1], 8, 0),
+    let search = Search { function, never_negative, descriptor: attrs.descriptor };
+    search.window(&[*op.operands.first()?, *op.operands.get(1)?], function.ty(op.results[0]), options)
+}
+
+/// The window of a load that runs ahead in a loop: what describes its tensor is known in front of the loop.
+pub(in crate::passes) fn of_load_ahead(
+    function: &Function,
+    never_negative: &dyn Fn(ValueId) -> bool,
+    load: OpId,
+    options: &CompileOptions,
+) -> Option<Window> {
+    let window = of_load(function, never_negative, load, options)?;
+    let (block, _) = rewrite::position(function, load)?;
+    let is_inside = |value: ValueId| match function.value(value).def {
+        ValueDef::Argument(at, _) => at == block,
+        ValueDef::Result(id, _) => function.block(block).ops.contains(&id),
     };
-    for (at, axis) in axes.iter().enumerate() {
-        let (start, stride, extent) = (axis.start?, axis.stride?, axis.extent?);
-        let natural = || match start {
-            Number::Value(value) => (search.never_negative)(value),
-            Number::Constant(value) => value >= 0,
-        };
-        let known = at == usize::from(window.contiguous) || search.multiple(stride, tma::GRAIN.div_ceil(bytes.max(1)));
-        if !known || !(axis.not_negative || natural()) {
-            return None;
-        }
-        window.starts.push(start);
-        window.strides.push(stride);
-        window.extents.push(extent);
+    (!window.own_map || !window.tensor().any(is_inside)).then_some(window)
+}
+
+/// The window that a store through a descriptor writes.
+pub(in crate::passes) fn of_store(
+    function: &Function,
+    never_negative: &dyn Fn(ValueId) -> bool,
+    store: OpId,
+    options: &CompileOptions,
+) -> Option<Window> {
+    let op = function.op(store);
+    let OpKind::Store(attrs) = op.kind else { return None };
+    if attrs.descriptor == DescriptorSource::None {
+        return None;
     }
-    window.layout = tma::layout(shape, ty.elem().bits(), window.contiguous);
-    tma::boxes(&window.layout, ty.elem(), window.contiguous)?;
-    Some(window)
+    let search = Search { function, never_negative, descriptor: attrs.descriptor };
+    search.window(&[op.operands[0], *op.operands.get(2)?], function.ty(op.operands[1]), options)
 }
 
 impl Search<'_> {
+    fn window(&self, &[pointer, mask]: &[ValueId; 2], ty: &Type, options: &CompileOptions) -> Option<Window> {
+        if !options.sm.has(Feature::Tma) {
+            return None;
+        }
+        let shape = ty.shape();
+        let bytes = ty.elem().bits() / 8;
+        let search = self;
+        let mut axes = vec![Axis::default(); shape.len()];
+        let base = search.pointer(pointer, shape, &mut axes)?;
+        let every: Vec<usize> = (0..shape.len()).collect();
+        search.mask(mask, &every, shape, &mut axes)?;
+        let mut window = Window {
+            base,
+            extents: Vec::new(),
+            strides: Vec::new(),
+            starts: Vec::new(),
+            contiguous: axes.iter().rposition(|axis| axis.stride == Some(Number::Constant(1)))? as u8,
+            layout: tma::layout(&[1], 8, 0),
+            own_map: false,
+        };
+        for (at, axis) in axes.iter().enumerate() {
+            let (start, stride, extent) = (axis.start?, axis.stride?, axis.extent?);
+            let natural = || match start {
+                Number::Value(value) => (search.never_negative)(value),
+                Number::Constant(value) => value >= 0,
+            };
+            let known = at == usize::from(window.contiguous)
+                || search.descriptor != DescriptorSource::None
+                || search.multiple(stride, tma::GRAIN.div_ceil(bytes.max(1)));
+            if !known || !(axis.not_negative || natural()) {
+                return None;
+            }
+            window.starts.push(start);
+            window.strides.push(stride);
+            window.extents.push(extent);
+        }
+        window.layout = tma::layout(shape, ty.elem().bits(), window.contiguous);
+        tma::boxes(&window.layout, ty.elem(), window.contiguous)?;
+        let is_known = search.parameter(base).is_some() && window.tensor().all(|value| search.parameter(value).is_some());
+        window.own_map = !is_known || search.descriptor == DescriptorSource::Made && options.global_scratch;
+        let can_write = options.global_scratch && search.descriptor != DescriptorSource::None;
+        (can_write || !window.own_map).then_some(window)
+    }
+
     fn kind(&self, value: ValueId) -> Option<(&OpKind, &[ValueId])> {
         let op = self.function.op(self.function.def_op(value)?);
         Some((&op.kind, &op.operands))
@@ -117,17 +189,19 @@ impl Search<'_> {
         (block == function.body).then(|| function.params.iter().find(|p| p.value == value).map(|p| p.divisibility))?
     }
 
-    /// A scalar that a launch knows.
+    /// A scalar that describes a tensor.
     fn number(&self, value: ValueId) -> Option<Number> {
-        let scalar = self.function.ty(value).elem().scalar()?;
-        if self.parameter(value).is_some() && matches!(scalar, Scalar::I32 | Scalar::I64) {
-            return Some(Number::Value(value));
+        match self.kind(value) {
+            Some((OpKind::Constant(Constant::Int(number)), _)) => return Some(Number::Constant(*number)),
+            Some((OpKind::Cast(CastOp::ExtS), operands)) => {
+                if let Some(number) = self.number(operands[0]) {
+                    return Some(number);
+                }
+            }
+            _ => {}
         }
-        match self.kind(value)? {
-            (OpKind::Constant(Constant::Int(number)), _) => Some(Number::Constant(*number)),
-            (OpKind::Cast(CastOp::ExtS), operands) => self.number(operands[0]),
-            _ => None,
-        }
+        let is_number = matches!(self.function.ty(value).elem().scalar()?, Scalar::I32 | Scalar::I64);
+        is_number.then_some(Number::Value(value))
     }
 
     /// The scalar in every element of a tile.
@@ -155,7 +229,7 @@ impl Search<'_> {
         }
     }
 
-    /// The base of a tile of pointers, which is a parameter at a multiple of 16 bytes.
+    /// The base of a tile of pointers, at a multiple of 16 bytes.
     fn pointer(&self, mut pointer: ValueId, shape: &[u32], axes: &mut [Axis]) -> Option<ValueId> {
         loop {
             match self.kind(pointer)? {
@@ -181,11 +255,13 @@ impl Search<'_> {
     fn scalar_pointer(&self, mut pointer: ValueId, shape: &[u32], axes: &mut [Axis]) -> Option<ValueId> {
         while let Some((OpKind::AddPtr, operands)) = self.kind(pointer) {
             let (index, stride) = self.product(operands[1], 1);
-            let axis = (0..axes.len()).find(|&axis| shape[axis] == 1 && axes[axis].start.is_none())?;
+            let Some(axis) = (0..axes.len()).find(|&axis| shape[axis] == 1 && axes[axis].start.is_none()) else { break };
             (axes[axis].start, axes[axis].stride) = (Some(self.start(index, 1)?), Some(stride?));
             pointer = operands[0];
         }
-        self.parameter(pointer).is_some_and(|divisibility| divisibility % tma::GRAIN == 0).then_some(pointer)
+        let is_aligned = self.descriptor != DescriptorSource::None
+            || self.parameter(pointer).is_some_and(|divisibility| divisibility % tma::GRAIN == 0);
+        is_aligned.then_some(pointer)
     }
 
     /// The vector that a tile repeats along all axes but one, and that axis.

@@ -68,6 +68,14 @@ pub fn enter_any_context() -> Result<(), DeviceError> {
     }
 }
 
+/// What a launch passes behind the parameters of the function.
+#[derive(Debug, Clone, Copy)]
+pub struct Behind<'m> {
+    /// The address of memory for all programs of the grid, if the kernel takes some.
+    pub scratch: Option<u64>,
+    pub maps: &'m [TensorMap],
+}
+
 impl Resident {
     /// Loads a cubin or PTX into the current context. `shared_bytes`: dynamic shared memory of a CTA.
     pub fn load(image: &[u8], kernel: &str, shared_bytes: u32) -> Result<Resident, DeviceError> {
@@ -90,15 +98,15 @@ impl Resident {
         self.function as u64
     }
 
-    /// Enqueues a launch. `words`: one for each parameter, as many low bytes of it as the parameter has; `sizes`: these; `maps` are made of
-    /// them and passed behind.
+    /// Enqueues a launch. `words`: one for each parameter, as many low bytes of it as the parameter has; `sizes`: these; behind them the
+    /// scratch is passed, and maps that are made of them.
     pub fn launch(
         &self,
         geometry: Geometry,
         stream: u64,
         words: &mut [u64],
         sizes: &[u32],
-        maps: &[TensorMap],
+        Behind { mut scratch, maps }: Behind<'_>,
         ways: Ways,
     ) -> Result<(), DeviceError> {
         let encoded: Vec<sys::CUtensorMap> = match maps {
@@ -110,8 +118,9 @@ impl Resident {
                 maps.iter().map(|map| encode(map, &[], &values, nothing)).collect::<Result<_, _>>()?
             }
         };
-        let mut pointers: Vec<*mut c_void> = Vec::with_capacity(words.len() + encoded.len());
+        let mut pointers: Vec<*mut c_void> = Vec::with_capacity(words.len() + 1 + encoded.len());
         pointers.extend(words.iter_mut().map(|word| ptr::from_mut(word).cast::<c_void>()));
+        pointers.extend(scratch.iter_mut().map(|word| ptr::from_mut(word).cast::<c_void>()));
         pointers.extend(encoded.iter().map(|map| ptr::from_ref(map).cast_mut().cast::<c_void>()));
         let [x, y, z] = geometry.grid;
         let stream = stream as sys::CUstream;

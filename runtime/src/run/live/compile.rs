@@ -80,6 +80,8 @@ pub struct LiveCompiled {
     pub slots: Vec<Slot>,
     /// Bytes of each parameter of the compiled kernel.
     pub sizes: Vec<u32>,
+    /// Bytes for each program of the grid, in memory that a launch gives behind the kernel's own parameters if there are any.
+    pub scratch_bytes: u32,
     pub tensor_maps: Vec<TensorMap>,
     /// Elements of a tile take what atomic operations give back, as places in a list: in an order that nobody promises.
     pub uses_atomic_results: bool,
@@ -116,7 +118,7 @@ impl Live {
         let arguments = arguments.map_err(refused)?;
         let version = project::triton(&self.db, function.file(&self.db));
         let instance = Instance::new(&self.db, function, arguments, SmolStr::from(version));
-        let options = CompileOptions { sm: asked.sm, launch: asked.options, assertions: asked.assertions };
+        let options = CompileOptions { assertions: asked.assertions, ..CompileOptions::new(asked.sm, asked.options) };
         Ok(Prepared { db: self.db.clone(), instance, options, name: asked.name.clone(), has_lines: asked.has_lines })
     }
 
@@ -165,6 +167,7 @@ impl Prepared {
             shared_bytes: compiled.shared_bytes,
             slots,
             sizes,
+            scratch_bytes: compiled.scratch_bytes,
             tensor_maps: compiled.tensor_maps,
             uses_atomic_results: uses_atomic_results(&elaborated.module),
             warnings: told(db, elaborated, |problem| WARNED_OF.contains(&problem.code)),

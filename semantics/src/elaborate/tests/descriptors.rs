@@ -94,7 +94,7 @@ fn a_block_is_read_and_written() {
           %35 = expand_dims %34 axis=0 : i64[1, 8] @1
           %36 = addptr %25, %35 : *f16[1, 8] @1
           %37 = constant 0.0 : f16[1, 8] @1
-          %38 = load %36, %32, %37 : f16[1, 8] @1
+          %38 = load %36, %32, %37 descriptor=given : f16[1, 8] @1
           %39 = constant 0 : i32 @4
           %40 = iota 0, 1 : i32[1] @4
           %41 = ext.s %40 : i64[1] @4
@@ -133,7 +133,7 @@ fn a_block_is_read_and_written() {
           %74 = expand_dims %73 axis=0 : i64[1, 8] @4
           %75 = addptr %64, %74 : *f32[1, 8] @4
           %76 = float %38 : f32[1, 8] @4
-          store %75, %76, %71 @4
+          store %75, %76, %71 descriptor=given @4
           return @3
         }
     "#]].assert_eq(&module(text, "d: tensordesc<f16[1, 8]>; e: tensordesc<f32[1, 8], nan>; n: i32"));
