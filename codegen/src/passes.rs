@@ -4,6 +4,7 @@
 //! it; what it `gives` is tested after it has run (in debug builds and tests), not believed. Passes refuse with [`Unsupported`], they
 //! never panic on a verified module.
 
+pub(crate) mod asked_scratch;
 pub mod assign_layouts;
 pub mod assign_shared;
 pub mod balance_selects;

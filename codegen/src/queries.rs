@@ -60,7 +60,10 @@ pub fn llvm_text(db: &dyn Db, instance: Instance, options: CompileOptions) -> Re
         Some(db.system().original(FilePlace { path, line: 1, column: 1 }).path.display().to_string())
     };
     let emission = llvm::Emission { max_registers: options.launch.max_registers, file_of: &file_of };
-    let llvm::Text { llvm: text, scratch_bytes, tensor_maps } = llvm::emit_with(module, options.sm, &emission)?;
+    let llvm::Text { llvm: text, mut scratch_bytes, tensor_maps } = llvm::emit_with(module, options.sm, &emission)?;
+    if scratch_bytes > 0 {
+        scratch_bytes = scratch_bytes.max(passes::asked_scratch::bytes(verified(db, instance)?, &options)?);
+    }
     Ok(Llvm {
         text,
         kernel: llvm::entry_name(module),

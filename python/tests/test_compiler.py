@@ -294,6 +294,32 @@ def test_descriptors_that_a_kernel_makes_are_written_to_scratch(module, monkeypa
     assert "tensormap.cp_fenceproxy" in kernel.asm["ptx"]
 
 
+@triton.jit
+def doubled(X, Y, rows, columns, B: tl.constexpr):
+    x = tl.make_tensor_descriptor(X, shape=[rows, columns], strides=[columns, 1], block_shape=[B, B])
+    y = tl.make_tensor_descriptor(Y, shape=[rows, columns], strides=[columns, 1], block_shape=[B, B])
+    y.store([0, 0], x.load([0, 0]) * 2)
+
+
+@triton.jit
+def batches(X, Y, count, n, B: tl.constexpr):
+    x = tl.make_tensor_descriptor(X, shape=[n, n], strides=[n, 1], block_shape=[B, B])
+    sums = tl.zeros((B, B), tl.float32)
+    for batch in range(count):
+        if batch % 2 == 0:
+            x = tl.make_tensor_descriptor(X + batch * n * n, shape=[n, n], strides=[n, 1], block_shape=[B, B])
+        sums = tl.dot(x.load([0, 0]), x.load([0, 0]), sums)
+    y = tl.make_tensor_descriptor(Y, shape=[n, n], strides=[n, 1], block_shape=[B, B])
+    y.store([0, 0], sums)
+
+
+def test_as_much_scratch_is_asked_for_as_by_triton(module):
+    asked = Source(doubled, {"X": "*fp32", "Y": "*fp32", "rows": "i32", "columns": "i32", "B": "constexpr"}, {(4,): 32})
+    assert module.asked(asked, TARGET, {}).metadata.global_scratch_size == 2 * 128, "also for what goes through registers"
+    asked = Source(batches, {"X": "*fp16", "Y": "*fp32", "count": "i32", "n": "i32", "B": "constexpr"}, {(4,): 64})
+    assert module.asked(asked, TARGET, {"num_stages": 3}).metadata.global_scratch_size == (1 + 3 + 1) * 128
+
+
 def test_scratch_comes_from_the_programs_allocator(monkeypatch):
     asked = []
     allocator = lambda size, align, stream: asked.append((size, align, stream)) or "memory"

@@ -115,9 +115,7 @@ pub fn bytes(module: &Module, function: &Function, op: OpId) -> u32 {
         | OpKind::LocalLoad
         | OpKind::LocalStore
         | kinds!(Order)
-        | OpKind::AsyncCopy(_)
-        | OpKind::TmaLoad { .. }
-        | OpKind::TmaStore { .. }
+        | kinds!(Copying)
         | OpKind::Wgmma { .. } => 0,
     }
 }

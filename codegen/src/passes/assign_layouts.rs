@@ -440,9 +440,7 @@ impl Assignment<'_> {
             | OpKind::LocalLoad
             | OpKind::LocalStore
             | kinds!(Order)
-            | OpKind::AsyncCopy(_)
-            | OpKind::TmaLoad { .. }
-            | OpKind::TmaStore { .. }
+            | kinds!(Copying)
             | OpKind::WriteTensorMap { .. }
             | OpKind::Wgmma { .. } => {
                 for &result in &op.results {

@@ -106,8 +106,8 @@ fn write(function: &mut Function, copy: OpId, map: &TensorMap) {
     function.block_mut(block).ops.splice(at..at, ops);
 }
 
-/// The first place at which all values of a map are known: those of a copy stand in the blocks around it.
-fn place(function: &Function, copy: OpId, map: &TensorMap) -> (BlockId, usize) {
+/// The first place at which all values of a map are known: those of a copy, or another access, stand in the blocks around it.
+pub(super) fn place(function: &Function, copy: OpId, map: &TensorMap) -> (BlockId, usize) {
     let parts = map.extents.iter().chain(&map.strides);
     let values = parts.filter_map(|number| if let Number::Value(value) = number { Some(*value) } else { None });
     let mut last: FxHashMap<BlockId, usize> = FxHashMap::default();

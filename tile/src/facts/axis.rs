@@ -318,9 +318,7 @@ pub(super) fn transfer(function: &Function, facts: &Facts, op: &Op, result: Valu
         | OpKind::LocalIndex
         | OpKind::LocalStore
         | kinds!(Order)
-        | OpKind::AsyncCopy(_)
-        | OpKind::TmaLoad { .. }
-        | OpKind::TmaStore { .. }
+        | kinds!(Copying)
         | OpKind::WriteTensorMap { .. }
         | OpKind::Wgmma { .. } => unknown(),
     }

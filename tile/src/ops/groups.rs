@@ -41,6 +41,10 @@ macro_rules! kinds {
     (Observation) => {
         $crate::OpKind::Assert { .. } | $crate::OpKind::Assume | $crate::OpKind::Print { .. }
     };
+    // Goes on while the program does other things.
+    (Copying) => {
+        $crate::OpKind::AsyncCopy(_) | $crate::OpKind::TmaLoad { .. } | $crate::OpKind::TmaStore { .. }
+    };
     // Orders what threads, copies and tensor cores do.
     (Order) => {
         $crate::OpKind::Barrier

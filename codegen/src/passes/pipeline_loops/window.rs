@@ -14,14 +14,11 @@ use tritium_tile::{
     rewrite,
 };
 
-use super::{super::CompileOptions, schedule::is_zero};
-
-/// A scalar, or a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::passes) enum Number {
-    Value(ValueId),
-    Constant(i64),
-}
+pub(in crate::passes) use super::super::write_tensor_maps::Number;
+use super::{
+    super::{CompileOptions, write_tensor_maps::TensorMap},
+    schedule::is_zero,
+};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::passes) struct Window {
@@ -98,7 +95,7 @@ pub(in crate::passes) fn of_load(
         return None;
     }
     let search = Search { function, never_negative, descriptor: attrs.descriptor };
-    search.window(&[*op.operands.first()?, *op.operands.get(1)?], function.ty(op.results[0]), options)
+    search.window(*op.operands.first()?, op.operands.get(1).copied(), function.ty(op.results[0]), options)
 }
 
 /// The window of a load that runs ahead in a loop: what describes its tensor is known in front of the loop.
@@ -130,21 +127,52 @@ pub(in crate::passes) fn of_store(
         return None;
     }
     let search = Search { function, never_negative, descriptor: attrs.descriptor };
-    search.window(&[op.operands[0], *op.operands.get(2)?], function.ty(op.operands[1]), options)
+    search.window(op.operands[0], op.operands.get(2).copied(), function.ty(op.operands[1]), options)
+}
+
+/// The tensor that an access through a descriptor is about, and its block, whatever that is.
+pub(in crate::passes) fn tensor(function: &Function, access: OpId) -> Option<TensorMap> {
+    let op = function.op(access);
+    let (mask, ty, descriptor) = match op.kind {
+        OpKind::Load(attrs) => (op.operands.get(1), function.ty(op.results[0]), attrs.descriptor),
+        OpKind::Store(attrs) => (op.operands.get(2), function.ty(op.operands[1]), attrs.descriptor),
+        _ => return None,
+    };
+    let search = Search { function, never_negative: &|_| true, descriptor };
+    let mut axes = vec![Axis::default(); ty.shape().len()];
+    let base = search.block(op.operands[0], mask.copied(), ty.shape(), &mut axes)?;
+    let numbers = |number: &dyn Fn(&Axis) -> Option<Number>| axes.iter().map(number).collect::<Option<Vec<Number>>>();
+    let (extents, strides) = (numbers(&|axis| axis.extent)?, numbers(&|axis| axis.stride)?);
+    Some(TensorMap { base, extents, strides, contiguous: ty.shape().len() as u8 - 1, block: ty.shape().clone() })
 }
 
 impl Search<'_> {
-    fn window(&self, &[pointer, mask]: &[ValueId; 2], ty: &Type, options: &CompileOptions) -> Option<Window> {
+    /// Finds the axes of a block and the base of its tensor.
+    fn block(&self, pointer: ValueId, mask: Option<ValueId>, shape: &[u32], axes: &mut [Axis]) -> Option<ValueId> {
+        let base = self.pointer(pointer, shape, axes)?;
+        let every: Vec<usize> = (0..shape.len()).collect();
+        if let Some(mask) = mask {
+            self.mask(mask, &every, shape, axes)?;
+        }
+        // Of an axis of which a descriptor's block is all, nothing is asked any more.
+        if self.descriptor != DescriptorSource::None {
+            for (axis, &extent) in axes.iter_mut().zip(shape) {
+                if let (None, Some(Number::Constant(start))) = (axis.extent, axis.start) {
+                    axis.extent = Some(Number::Constant(start + i64::from(extent)));
+                }
+            }
+        }
+        Some(base)
+    }
+
+    fn window(&self, pointer: ValueId, mask: Option<ValueId>, ty: &Type, options: &CompileOptions) -> Option<Window> {
         if !options.sm.has(Feature::Tma) {
             return None;
         }
         let shape = ty.shape();
         let bytes = ty.elem().bits() / 8;
-        let search = self;
         let mut axes = vec![Axis::default(); shape.len()];
-        let base = search.pointer(pointer, shape, &mut axes)?;
-        let every: Vec<usize> = (0..shape.len()).collect();
-        search.mask(mask, &every, shape, &mut axes)?;
+        let base = self.block(pointer, mask, shape, &mut axes)?;
         let mut window = Window {
             base,
             extents: Vec::new(),
@@ -157,12 +185,12 @@ impl Search<'_> {
         for (at, axis) in axes.iter().enumerate() {
             let (start, stride, extent) = (axis.start?, axis.stride?, axis.extent?);
             let natural = || match start {
-                Number::Value(value) => (search.never_negative)(value),
+                Number::Value(value) => (self.never_negative)(value),
                 Number::Constant(value) => value >= 0,
             };
             let known = at == usize::from(window.contiguous)
-                || search.descriptor != DescriptorSource::None
-                || search.multiple(stride, tma::GRAIN.div_ceil(bytes.max(1)));
+                || self.descriptor != DescriptorSource::None
+                || self.multiple(stride, tma::GRAIN.div_ceil(bytes.max(1)));
             if !known || !(axis.not_negative || natural()) {
                 return None;
             }
@@ -172,9 +200,9 @@ impl Search<'_> {
         }
         window.layout = tma::layout(shape, ty.elem().bits(), window.contiguous);
         tma::boxes(&window.layout, ty.elem(), window.contiguous)?;
-        let is_known = search.parameter(base).is_some() && window.tensor().all(|value| search.parameter(value).is_some());
-        window.own_map = !is_known || search.descriptor == DescriptorSource::Made && options.global_scratch;
-        let can_write = options.global_scratch && search.descriptor != DescriptorSource::None;
+        let is_known = self.parameter(base).is_some() && window.tensor().all(|value| self.parameter(value).is_some());
+        window.own_map = !is_known || self.descriptor == DescriptorSource::Made && options.global_scratch;
+        let can_write = options.global_scratch && self.descriptor != DescriptorSource::None;
         (can_write || !window.own_map).then_some(window)
     }
 
