@@ -84,13 +84,16 @@ fn groups(function: &Function, blocks: Vec<(OpId, Window)>) -> Vec<Group> {
     let users = rewrite::users(function);
     let mut groups: Vec<Group> = Vec::new();
     for (load, window) in blocks {
-        let Some((block, at)) = rewrite::position(function, load) else { continue };
-        let fillers = users[function.op(load).results[0].index()].clone();
+        let tile = function.op(load).results[0];
+        let (Some((block, at)), Some(elem)) = (rewrite::position(function, load), function.ty(tile).elem().scalar()) else {
+            continue;
+        };
+        let fillers = &users[tile.index()];
         let buffers: Vec<ValueId> = fillers.iter().map(|&filler| function.op(filler).results[0]).collect();
         let reads = |id: &OpId| rewrite::read_by(function, *id).iter().any(|value| buffers.contains(value));
         let ops = &function.block(block).ops;
         let first_read = ops[at..].iter().position(reads).map_or(at + 1, |distance| at + distance);
-        let copy = Copy { load, at, window, buffers };
+        let copy = Copy { load, at, elem, window, buffers };
         match groups.last_mut().filter(|group| group.block == block && at < group.first_read) {
             Some(group) => {
                 group.first_read = group.first_read.min(first_read);
@@ -112,6 +115,7 @@ struct Group {
 struct Copy {
     load: OpId,
     at: usize,
+    elem: Scalar,
     window: Window,
     /// That its tile fills.
     buffers: Vec<ValueId>,
@@ -126,10 +130,9 @@ fn load_group(module: &mut Module, group: &Group) {
     let mut mbarrier = None;
     for copy in &group.copies {
         new.origin = new.function.op(copy.load).origin;
-        let ty = new.function.ty(new.function.op(copy.load).results[0]).clone();
-        let Some(elem) = ty.elem().scalar() else { return };
+        let shape = copy.window.layout.shape.clone();
         let layout = layouts.intern(Layout::Shared(copy.window.layout.clone()));
-        let buffer = new.value(OpKind::LocalAlloc, &[], Type::Shared { elem, shape: ty.shape().clone(), layout });
+        let buffer = new.value(OpKind::LocalAlloc, &[], Type::Shared { elem: copy.elem, shape, layout });
         let mbarrier = *mbarrier.get_or_insert_with(|| {
             let layout = layouts.intern(Layout::Shared(row_major(&[1])));
             let ring = Type::Shared { elem: Scalar::I64, shape: [1, 1].into_iter().collect(), layout };

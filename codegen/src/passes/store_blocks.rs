@@ -1,7 +1,7 @@
 //! Stores through tensor descriptors are done by the tensor memory accelerator.
 //!
 //! The tile goes into a buffer in the layout that the unit reads, and one thread has the unit write the block: nobody computes addresses or masks, and
-//! the program goes on once the buffer is read. Where the kernel may read what it writes, it waits until that is written.
+//! the program goes on once the buffer is read, as under Triton. Where the kernel may read what it writes, it waits until that is written.
 //!
 //! **Invariant:** all stores to a tensor that the kernel knows of are done so, or none is: between the unit and the threads' own stores nothing would
 //! say which comes last. A kernel whose CTAs would leave an SM room for fewer of them keeps its stores.
