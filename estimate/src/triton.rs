@@ -27,7 +27,7 @@ use tritium_tile::{
     BlockId, Function, Module, OpId, OpKind, Scalar, ValueDef, ValueId,
     facts::{self, Launched, Range},
     inline::{self, MAX_INLINED_OPS},
-    ops::LoopAttrs,
+    ops::{DescriptorSource, LoopAttrs},
 };
 
 pub use self::spills::{Counts, Rules};
@@ -368,6 +368,13 @@ impl<'l, 'f> Plan<'l, 'f> {
     /// Why a load is not copied asynchronously; `None` if it is.
     fn cannot_run_ahead(&mut self, load: OpId, layout: Option<Enc>) -> Option<&'static str> {
         let op = self.function.op(load);
+        // Blocks of a descriptor are copied by the tensor memory accelerator, however they are aligned.
+        if let OpKind::Load(attrs) = op.kind
+            && attrs.descriptor != DescriptorSource::None
+            && self.options.sm.has(Feature::Tma)
+        {
+            return None;
+        }
         let result = op.results[0];
         let bits = u64::from(self.function.ty(result).elem().bits());
         if self.layouts.copied(load, layout) * bits < 32 {

@@ -62,3 +62,20 @@ fn products_of_threads_that_read_one_value_alike_read_it_once() {
     "#]]
     .assert_eq(&parts(include_str!("../../tests/footprint/single.tile")));
 }
+
+#[test]
+fn blocks_of_descriptors_run_ahead_however_they_are_aligned() {
+    let l0 = tritium_tile::parse::parse(include_str!("../../tests/footprint/described.tile")).expect("tile IR");
+    let launch = LaunchOptions { num_warps: 8, num_stages: 3, ..LaunchOptions::default() };
+    let loops = |gpu: &str| {
+        let options = CompileOptions::new(Gpu::find(gpu).expect("a known GPU").sm, launch);
+        footprint(&l0, &options).expect("a footprint").loops
+    };
+    let hopper = loops("sm_90");
+    assert!(hopper.iter().all(|found| found.ahead == 2 && found.kept_back.is_empty()), "{hopper:?}");
+    let ampere = loops("sm_80");
+    assert!(
+        ampere.iter().all(|found| !found.kept_back.is_empty()),
+        "without tensor memory accelerator they are pointers: {ampere:?}"
+    );
+}
