@@ -8,6 +8,7 @@
 //! enters, so a change there changes no figure here; [`fold`] uses the same simplifier under Triton's policy.
 
 mod allocation;
+mod blocks;
 mod dot_operands;
 mod encoding;
 mod fold;
@@ -27,7 +28,7 @@ use tritium_tile::{
     BlockId, Function, Module, OpId, OpKind, Scalar, ValueDef, ValueId,
     facts::{self, Launched, Range},
     inline::{self, MAX_INLINED_OPS},
-    ops::{DescriptorSource, LoopAttrs},
+    ops::LoopAttrs,
 };
 
 pub use self::spills::{Counts, Rules};
@@ -141,6 +142,7 @@ fn modelled(l0: &Module, options: &CompileOptions, rules: &[Rules]) -> Result<(F
     plan.layouts.read_from_rings(&plan.ahead);
     plan.conversions();
     plan.collectives();
+    plan.blocks();
     let Plan { mut parts, loops, fetches, in_registers, .. } = plan;
     let shared = place(&mut parts);
     let places = rules.iter().map(|&rules| spills::worst_places(&mut layouts, &fetches, &in_registers, rules)).collect();
@@ -267,6 +269,7 @@ impl<'l, 'f> Plan<'l, 'f> {
                 continue;
             }
             self.in_registers.extend(kept_in_registers.into_iter().map(|load| (load, (id, distance))));
+            let mut slots = 0;
             for &((load, _), _) in &levels {
                 let result = self.function.op(load).results[0];
                 let by_warpgroups = self.feeds_warpgroups_alone(result);
@@ -275,7 +278,10 @@ impl<'l, 'f> Plan<'l, 'f> {
                 let alignment = if by_warpgroups { 1024 } else { 16 };
                 self.part(load, "pipelined load", buffers, self.bytes(result) * buffers, alive, alignment);
                 self.ahead.insert(load);
+                slots = slots.max(buffers);
             }
+            let loads: Vec<OpId> = levels.iter().map(|&((load, _), _)| load).collect();
+            self.mbarriers(&loads, slots, (self.at[id.index()], self.end[id.index()]));
             if !levels.is_empty() || !kept_back.is_empty() {
                 let origin = self.function.op(id).origin.0;
                 self.loops.push(Pipelined { origin, stages, ahead: levels.len() as u32, kept_back });
@@ -368,11 +374,8 @@ impl<'l, 'f> Plan<'l, 'f> {
     /// Why a load is not copied asynchronously; `None` if it is.
     fn cannot_run_ahead(&mut self, load: OpId, layout: Option<Enc>) -> Option<&'static str> {
         let op = self.function.op(load);
-        // Blocks of a descriptor are copied by the tensor memory accelerator, however they are aligned.
-        if let OpKind::Load(attrs) = op.kind
-            && attrs.descriptor != DescriptorSource::None
-            && self.options.sm.has(Feature::Tma)
-        {
+        // However it is aligned.
+        if self.is_block(load) {
             return None;
         }
         let result = op.results[0];

@@ -79,3 +79,26 @@ fn blocks_of_descriptors_run_ahead_however_they_are_aligned() {
         "without tensor memory accelerator they are pointers: {ampere:?}"
     );
 }
+
+#[test]
+fn blocks_of_descriptors_have_buffers_and_mbarriers() {
+    // The bytes are Triton's: `bench/results/descriptors.md`, of `stores` what Triton 3.6 said without a GPU.
+    let cases = [
+        ("given", include_str!("../../tests/footprint/described.tile"), 8, 3, 98328),
+        ("given", include_str!("../../tests/footprint/described.tile"), 4, 4, 131104),
+        ("given", include_str!("../../tests/footprint/described.tile"), 8, 1, 32776),
+        ("product", include_str!("../../tests/footprint/described_product.tile"), 4, 4, 65568),
+        ("persistent", include_str!("../../tests/footprint/described_persistent.tile"), 8, 3, 131096),
+        ("groups", include_str!("../../tests/footprint/described_groups.tile"), 8, 3, 131096),
+        ("attention", include_str!("../../tests/footprint/described_attention.tile"), 8, 3, 65592),
+        ("stores", include_str!("../../tests/footprint/described_stores.tile"), 4, 3, 32776),
+        ("sum", include_str!("../../tests/footprint/described_sum.tile"), 4, 3, 16392),
+    ];
+    for (name, tile, num_warps, num_stages, bytes) in cases {
+        let l0 = tritium_tile::parse::parse(tile).expect("tile IR");
+        let launch = LaunchOptions { num_warps, num_stages, ..LaunchOptions::default() };
+        let options = CompileOptions::new(Gpu::find("sm_90").expect("a known GPU").sm, launch);
+        let found = footprint(&l0, &options).expect("a footprint");
+        assert_eq!(found.shared_bytes.value, bytes, "{name}, {num_warps} warps, {num_stages} stages: {:#?}", found.parts);
+    }
+}
