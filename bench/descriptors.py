@@ -24,10 +24,7 @@ CONFIGURATIONS = [(128, 128, 64, 8, 3), (128, 128, 64, 4, 4), (128, 256, 64, 8, 
 
 
 @triton.jit
-def product(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, SIZE: tl.constexpr, STAGES: tl.constexpr):
-    a = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[K, 1], block_shape=[BM, BK])
-    b = tl.make_tensor_descriptor(b_ptr, shape=[K, N], strides=[N, 1], block_shape=[BK, BN])
-    c = tl.make_tensor_descriptor(c_ptr, shape=[M, N], strides=[N, 1], block_shape=[BM, BN])
+def product_given(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, SIZE: tl.constexpr, STAGES: tl.constexpr):
     row, column = tl.program_id(0) * BM, tl.program_id(1) * BN
     sums = tl.zeros((BM, BN), dtype=tl.float32)
     for k in range(0, K, BK):
@@ -36,12 +33,11 @@ def product(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK
 
 
 @triton.jit
-def product_given(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, SIZE: tl.constexpr, STAGES: tl.constexpr):
-    row, column = tl.program_id(0) * BM, tl.program_id(1) * BN
-    sums = tl.zeros((BM, BN), dtype=tl.float32)
-    for k in range(0, K, BK):
-        sums = tl.dot(a.load([row, k]), b.load([k, column]), sums)
-    c.store([row, column], sums.to(tl.float16))
+def product(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, SIZE: tl.constexpr, STAGES: tl.constexpr):
+    a = tl.make_tensor_descriptor(a_ptr, shape=[M, K], strides=[K, 1], block_shape=[BM, BK])
+    b = tl.make_tensor_descriptor(b_ptr, shape=[K, N], strides=[N, 1], block_shape=[BK, BN])
+    c = tl.make_tensor_descriptor(c_ptr, shape=[M, N], strides=[N, 1], block_shape=[BM, BN])
+    product_given(a, b, c, M, N, K, BM, BN, BK, SIZE, STAGES)
 
 
 @triton.jit

@@ -182,7 +182,7 @@ struct Emitter<'m> {
     declarations: BTreeSet<String>,
     globals: Vec<String>,
     tensor_maps: Vec<TensorMap>,
-    written_maps: Vec<passes::write_tensor_maps::TensorMap>,
+    written_maps: Vec<passes::write_tensor_maps::DescribedTensor>,
     /// Where a program's scratch begins, once that is known.
     scratch: Option<Reg>,
     /// The tables of constants among the globals, in the order of their numbers.

@@ -10,7 +10,7 @@ use pyo3::{
     types::{PyBool, PyBytes, PyDict, PyInt, PyTuple},
 };
 use tritium_runtime::{
-    device::cuda::{Behind, Geometry, Resident, Ways, device_address, enter_any_context},
+    device::cuda::{Geometry, Passed, Resident, Ways, device_address, enter_any_context},
     run::{LiveArgument, LiveCompiled, LiveKernel, Slot},
 };
 use tritium_semantics::{dtype::DType, launch::LaunchOptions, target};
@@ -209,9 +209,9 @@ impl Launcher {
                 None => None,
             };
             let geometry = Geometry { grid, threads: self.threads, shared_bytes: self.code.shared_bytes };
-            let behind = Behind { scratch, maps: &self.code.tensor_maps };
+            let passed = Passed { scratch, maps: &self.code.tensor_maps };
             // A full queue makes the driver wait.
-            let launched = py.detach(|| self.kernel.launch(geometry, stream, &mut words, &self.code.sizes, behind, self.ways));
+            let launched = py.detach(|| self.kernel.launch(geometry, stream, &mut words, &self.code.sizes, passed, self.ways));
             launched.map_err(driver_error)?;
         }
         if is_hooked(&exit) {

@@ -484,7 +484,7 @@ impl Run<'_> {
             let kernel = device.load(&compiled.image, &compiled.kernel, compiled.shared_bytes)?;
             let buffers = device.upload_all(tensors)?;
             let geometry = cuda::Geometry { grid, threads: launch.options.threads(), shared_bytes: compiled.shared_bytes };
-            let maps = device.maps(compiled.described(), geometry, &buffers, values)?;
+            let maps = device.maps(compiled.behind(), geometry, &buffers, values)?;
             let start = Instant::now();
             device.launch(&kernel, geometry, &buffers, values, &maps)?;
             let seconds = start.elapsed().as_secs_f64();
@@ -572,8 +572,8 @@ pub struct Compiled {
 
 impl Compiled {
     /// What a launch passes behind the kernel's own parameters.
-    pub(crate) fn described(&self) -> cuda::Described<'_> {
-        cuda::Described { scratch_bytes: self.scratch_bytes, maps: &self.tensor_maps }
+    pub(crate) fn behind(&self) -> cuda::Behind<'_> {
+        cuda::Behind { scratch_bytes: self.scratch_bytes, maps: &self.tensor_maps }
     }
 }
 

@@ -291,6 +291,16 @@ impl<'f> Builder<'f> {
         id
     }
 
+    /// An op without results.
+    pub fn effect(&mut self, kind: OpKind, operands: &[ValueId]) {
+        self.op(kind, operands, [], &[]);
+    }
+
+    /// What the block holds, which is empty afterwards: for whoever places it elsewhere.
+    pub fn take(&mut self) -> Vec<OpId> {
+        std::mem::take(&mut self.function.block_mut(self.block).ops)
+    }
+
     /// An op with exactly one result.
     pub fn value(&mut self, kind: OpKind, operands: &[ValueId], ty: Type) -> ValueId {
         let id = self.op(kind, operands, [ty], &[]);

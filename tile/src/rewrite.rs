@@ -7,8 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     module::{Block, BlockId, Function, Module, OpId, Value, ValueDef, ValueId},
-    ops::{Constant, Op, OpKind, Origin},
-    types::{Scalar, Type},
+    ops::{Op, OpKind, Origin},
 };
 
 /// Old value to new value; what is absent stands for itself.
@@ -65,33 +64,6 @@ pub fn position(function: &Function, op: OpId) -> Option<(BlockId, usize)> {
     let block = found?;
     let index = function.block(block).ops.iter().position(|&other| other == op)?;
     Some((block, index))
-}
-
-/// New operations, one behind the other; whoever makes them places them.
-pub struct Sequence<'f> {
-    pub function: &'f mut Function,
-    pub ops: Vec<OpId>,
-    /// Where they come from.
-    pub origin: Origin,
-}
-
-impl Sequence<'_> {
-    /// One without results.
-    pub fn effect(&mut self, kind: OpKind, operands: &[ValueId]) {
-        let op = self.function.create_op(kind, operands, [], &[], self.origin);
-        self.ops.push(op);
-    }
-
-    /// One with one result.
-    pub fn value(&mut self, kind: OpKind, operands: &[ValueId], ty: Type) -> ValueId {
-        let op = self.function.create_op(kind, operands, [ty], &[], self.origin);
-        self.ops.push(op);
-        self.function.op(op).results[0]
-    }
-
-    pub fn int(&mut self, number: i64, scalar: Scalar) -> ValueId {
-        self.value(OpKind::Constant(Constant::Int(number)), &[], Type::scalar(scalar))
-    }
 }
 
 /// The operands of an operation and of all in its regions.

@@ -14,16 +14,16 @@ use tritium_tile::{
 
 use super::{Emitted, Emitter, ins, value::Reg};
 use crate::{
-    passes::write_tensor_maps::{Number, TensorMap as Written},
+    passes::write_tensor_maps::{DescribedTensor, Number},
     ptx_strings::Instruction,
     tensor_map::{Part, TensorMap},
 };
 
 /// The maps that programs write, in the order of the text.
-pub(super) fn written(function: &Function) -> Vec<Written> {
-    let mut maps: Vec<Written> = Vec::new();
+pub(super) fn written(function: &Function) -> Vec<DescribedTensor> {
+    let mut maps: Vec<DescribedTensor> = Vec::new();
     function.walk(|_, id| {
-        if let Some(map) = Written::written(function, id).filter(|map| !maps.contains(map)) {
+        if let Some(map) = DescribedTensor::written(function, id).filter(|map| !maps.contains(map)) {
             maps.push(map);
         }
     });
@@ -83,7 +83,7 @@ impl Emitter<'_> {
     /// The address of the map that a copy reads.
     pub(super) fn map_of_copy(&mut self, id: OpId, copied: &Copied<'_>, boxes: &Boxes, own: bool) -> Emitted<Reg> {
         if own {
-            let map = Written::of_copy(self.function, id);
+            let map = DescribedTensor::of_copy(self.function, id);
             let number = self.written_maps.iter().position(|other| Some(other) == map.as_ref());
             let number = number.ok_or_else(|| self.unsupported("a tensor is copied from that nothing describes"))?;
             return Ok(self.written_map(number));
@@ -155,7 +155,8 @@ impl Emitter<'_> {
 
     pub(super) fn write_tensor_map(&mut self, id: OpId) -> Emitted<()> {
         let function = self.function;
-        let number = Written::written(function, id).and_then(|map| self.written_maps.iter().position(|other| *other == map));
+        let number =
+            DescribedTensor::written(function, id).and_then(|map| self.written_maps.iter().position(|other| *other == map));
         let Some(number) = number.filter(|_| self.sm.has(Feature::Tma)) else {
             return Err(self.unsupported(format!("{} has no tensor maps", self.sm.name)));
         };

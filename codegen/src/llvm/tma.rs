@@ -13,9 +13,6 @@ use tritium_tile::{
 use super::{Emitted, Emitter, ins, value::Reg};
 use crate::ptx_strings::Instruction;
 
-/// Bytes of an mbarrier.
-const MBARRIER: u32 = 8;
-
 impl Emitter<'_> {
     fn needs_tma(&self) -> Emitted<()> {
         if self.sm.has(Feature::Tma) {
@@ -38,7 +35,7 @@ impl Emitter<'_> {
         let slots = self.module.layouts.ring_slots(self.ty(ring)).unwrap_or(0);
         let first = self.one_thread();
         for slot in 0..slots {
-            let address = self.byte_address(ring, slot * MBARRIER)?;
+            let address = self.byte_address(ring, slot * tma::MBARRIER_BYTES)?;
             self.asm(instruction, &[], &[("i32", address), ("i1", first)]);
         }
         Ok(())

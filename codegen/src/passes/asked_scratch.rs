@@ -10,7 +10,7 @@ use super::{
     CompileOptions, Unsupported, canonicalise, inline,
     pipeline_loops::window,
     run,
-    write_tensor_maps::{Number, TensorMap, place},
+    write_tensor_maps::{DescribedTensor, place},
 };
 
 /// Bytes of a program of the grid, of the kernel of a module at L0.
@@ -20,7 +20,7 @@ pub(crate) fn bytes(module: &Module, options: &CompileOptions) -> Result<u32, Un
         run(pass, &mut module, options)?;
     }
     let function = module.entry();
-    let mut described: Vec<TensorMap> = Vec::new();
+    let mut described: Vec<DescribedTensor> = Vec::new();
     let mut bytes = 0;
     function.walk(|_, id| {
         if is_made(function, id)
@@ -43,7 +43,7 @@ fn is_made(function: &Function, id: OpId) -> bool {
 }
 
 /// How often Triton keeps a descriptor.
-fn copies(function: &Function, access: OpId, tensor: &TensorMap, options: &CompileOptions) -> u32 {
+fn copies(function: &Function, access: OpId, tensor: &DescribedTensor, options: &CompileOptions) -> u32 {
     let owners = rewrite::owner_ops(function);
     let (made, _) = place(function, access, tensor);
     let mut around = Some(made);
@@ -64,10 +64,8 @@ fn copies(function: &Function, access: OpId, tensor: &TensorMap, options: &Compi
 }
 
 /// Whether a part of what describes a tensor is carried by the loop of this body, or made by a branch in it that may pass on what is.
-fn is_carried(function: &Function, tensor: &TensorMap, body: BlockId) -> bool {
-    let numbers = tensor.extents.iter().chain(&tensor.strides);
-    let values = numbers.filter_map(|number| if let Number::Value(value) = number { Some(*value) } else { None });
-    values.chain([tensor.base]).any(|value| match function.value(value).def {
+fn is_carried(function: &Function, tensor: &DescribedTensor, body: BlockId) -> bool {
+    tensor.values().any(|value| match function.value(value).def {
         ValueDef::Argument(block, _) => block == body,
         ValueDef::Result(id, _) => matches!(function.op(id).kind, OpKind::If | OpKind::Select),
     })

@@ -6,9 +6,10 @@
 
 use tritium_tile::{
     BlockId, Function, Level, Module, OpId, OpKind, Origin, Scalar, Type, ValueId, facts,
-    layout::{Layout, shared::row_major},
+    layout::{Layout, tma},
+    module::Builder,
     ops::DescriptorSource,
-    rewrite::{self, Sequence},
+    rewrite,
 };
 
 use super::{
@@ -39,6 +40,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
     }
     trial.level = trial.level.max(Level::L2);
     rewrite::erase_dead(&mut trial.functions[0]);
+    rewrite::compact(&mut trial.functions[0]);
     if assign_shared::fits(&trial, options) {
         *module = trial;
     }
@@ -125,34 +127,34 @@ fn load_group(module: &mut Module, group: &Group) {
     let Module { functions, layouts, .. } = module;
     let function = &mut functions[0];
     let ops = function.block(group.block).ops.clone();
-    let mut new = Sequence { function, ops: Vec::new(), origin: Origin::NONE };
+    let aside = function.add_block();
+    let mut new = Builder { function, block: aside, origin: Origin::NONE };
     let (mut before, mut waits) = (Vec::new(), Vec::new());
     let mut mbarrier = None;
     for copy in &group.copies {
         new.origin = new.function.op(copy.load).origin;
+        let mbarrier = *mbarrier.get_or_insert_with(|| {
+            let ring = new.value(OpKind::LocalAlloc, &[], tma::mbarriers(layouts, 1));
+            let zero = new.i32(0);
+            let slot = new.function.ty(ring).slot().unwrap_or_else(|| new.function.ty(ring).clone());
+            let mbarrier = new.value(OpKind::LocalIndex, &[ring, zero], slot);
+            new.effect(OpKind::MbarrierInit { count: group.copies.len() as u32 }, &[ring]);
+            new.effect(OpKind::FenceAsync, &[]);
+            let made = new.take();
+            new.effect(OpKind::MbarrierWait, &[mbarrier, zero]);
+            new.effect(OpKind::MbarrierInvalidate, &[ring]);
+            waits = new.take();
+            new.function.block_mut(aside).ops = made;
+            mbarrier
+        });
         let shape = copy.window.layout.shape.clone();
         let layout = layouts.intern(Layout::Shared(copy.window.layout.clone()));
         let buffer = new.value(OpKind::LocalAlloc, &[], Type::Shared { elem: copy.elem, shape, layout });
-        let mbarrier = *mbarrier.get_or_insert_with(|| {
-            let layout = layouts.intern(Layout::Shared(row_major(&[1])));
-            let ring = Type::Shared { elem: Scalar::I64, shape: [1, 1].into_iter().collect(), layout };
-            let slot = Type::Shared { elem: Scalar::I64, shape: [1].into_iter().collect(), layout };
-            let ring = new.value(OpKind::LocalAlloc, &[], ring);
-            new.effect(OpKind::MbarrierInit { count: group.copies.len() as u32 }, &[ring]);
-            new.effect(OpKind::FenceAsync, &[]);
-            let zero = new.int(0, Scalar::I32);
-            let mbarrier = new.value(OpKind::LocalIndex, &[ring, zero], slot);
-            let made = std::mem::take(&mut new.ops);
-            new.effect(OpKind::MbarrierWait, &[mbarrier, zero]);
-            new.effect(OpKind::MbarrierInvalidate, &[ring]);
-            waits = std::mem::replace(&mut new.ops, made);
-            mbarrier
-        });
-        let mut operands = copy.window.operands(|value| value, |number, scalar| new.int(number, scalar));
-        let always = new.int(1, Scalar::I1);
+        let mut operands = copy.window.operands(|value| value, |number, scalar| new.int(number, Type::scalar(scalar)));
+        let always = new.int(1, Type::scalar(Scalar::I1));
         operands.extend([buffer, mbarrier, always]);
         new.effect(OpKind::TmaLoad { contiguous: copy.window.contiguous, own_map: copy.window.own_map }, &operands);
-        before.push((copy.at, std::mem::take(&mut new.ops)));
+        before.push((copy.at, new.take()));
         // What has filled the buffers makes a tile of nothing now; it goes with the load.
         for &filled in &copy.buffers {
             rewrite::replace_all_uses(new.function, filled, buffer);

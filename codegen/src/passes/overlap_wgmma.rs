@@ -14,11 +14,11 @@
 use tritium_tile::{
     Function, Module, OpId, OpKind, Type, ValueDef, ValueId,
     control::ForLoop,
-    ops::{BinaryOp, Constant, Predicate},
+    ops::{BinaryOp, Predicate},
     rewrite::{self, ValueMap},
 };
 
-use super::{CompileOptions, Fact, Pass, Unsupported};
+use super::{CompileOptions, Fact, Pass, Unsupported, pipeline_loops::schedule::constant};
 use crate::scratch;
 
 pub static PASS: Pass = Pass {
@@ -203,26 +203,28 @@ struct Cursor {
 }
 
 impl Cursor {
+    /// It counts itself, or is on each trip what another that does so was on the trip before.
     fn of(function: &Function, around: ForLoop<'_>, value: ValueId, slots: u32) -> Option<Cursor> {
+        Cursor::counting(function, around, value, slots).or_else(|| {
+            let (first, next) = Cursor::carried(function, around, value, slots)?;
+            let other = Cursor::counting(function, around, next, slots)?;
+            ((first + 1) % slots == other.first).then_some(Cursor { first })
+        })
+    }
+
+    /// Its number on the first trip, and what it is on the next.
+    fn carried(function: &Function, around: ForLoop<'_>, value: ValueId, slots: u32) -> Option<(u32, ValueId)> {
         let ValueDef::Argument(at, index) = function.value(value).def else { return None };
-        if at != around.body {
-            return None;
-        }
-        let carried = around.of_argument(index)?;
-        let int = |v: ValueId| match function.op(function.def_op(v)?).kind {
-            OpKind::Constant(Constant::Int(n)) => Some(n),
-            _ => None,
-        };
-        let first = int(carried.init)?;
-        let first = u32::try_from(first).ok().filter(|&first| first < slots)?;
-        if carried.next != value
-            && let Some(other) = Cursor::of(function, around, carried.next, slots)
-        {
-            // It is what the other was on the trip before.
-            return ((first + 1) % slots == other.first).then_some(Cursor { first });
-        }
+        let carried = around.of_argument(index).filter(|_| at == around.body)?;
+        let first = u32::try_from(constant(function, carried.init)?).ok().filter(|&first| first < slots)?;
+        Some((first, carried.next))
+    }
+
+    fn counting(function: &Function, around: ForLoop<'_>, value: ValueId, slots: u32) -> Option<Cursor> {
+        let (first, next) = Cursor::carried(function, around, value, slots)?;
+        let int = |value: ValueId| constant(function, value);
         // next = value + 1 < slots ? value + 1 : 0
-        let select = function.op(function.def_op(carried.next)?);
+        let select = function.op(function.def_op(next)?);
         let (OpKind::Select, &[more, next, zero]) = (&select.kind, &select.operands[..]) else { return None };
         let compare = function.op(function.def_op(more)?);
         let add = function.op(function.def_op(next)?);

@@ -7,11 +7,7 @@
 //! say which comes last. A kernel whose CTAs would leave an SM room for fewer of them keeps its stores.
 
 use tritium_semantics::occupancy::occupancy;
-use tritium_tile::{
-    Function, Level, Module, OpId, OpKind, Type, ValueId, facts,
-    layout::Layout,
-    rewrite::{self, Sequence},
-};
+use tritium_tile::{Function, Level, Module, OpId, OpKind, Type, ValueId, facts, layout::Layout, module::Builder, rewrite};
 
 use super::{
     CompileOptions, Fact, Pass, Unsupported, assign_shared,
@@ -40,6 +36,7 @@ fn run(module: &mut Module, options: &CompileOptions) -> Result<(), Unsupported>
     }
     trial.level = trial.level.max(Level::L2);
     rewrite::erase_dead(&mut trial.functions[0]);
+    rewrite::compact(&mut trial.functions[0]);
     if assign_shared::fits(&trial, options) && ctas(&trial, options) >= ctas(module, options) {
         *module = trial;
     }
@@ -122,15 +119,16 @@ fn store_block(module: &mut Module, store: OpId, window: &Window) {
     let ty = function.ty(value);
     let (Some(elem), shape) = (ty.elem().scalar(), ty.shape().clone()) else { return };
     let layout = layouts.intern(Layout::Shared(window.layout.clone()));
-    let mut new = Sequence { function, ops: Vec::new(), origin: op.origin };
+    let aside = function.add_block();
+    let mut new = Builder { function, block: aside, origin: op.origin };
     let buffer = new.value(OpKind::LocalAlloc, &[value], Type::Shared { elem, shape, layout });
-    let mut operands = window.operands(|value| value, |number, scalar| new.int(number, scalar));
+    let mut operands = window.operands(|value| value, |number, scalar| new.int(number, Type::scalar(scalar)));
     operands.push(buffer);
     new.effect(OpKind::TmaStore { contiguous: window.contiguous, own_map: window.own_map, visible }, &operands);
     if visible {
         new.effect(OpKind::Barrier, &[]);
     }
-    let ops = new.ops;
+    let ops = new.take();
     let list = &mut function.block_mut(block).ops;
     if let Some(at) = list.iter().position(|&other| other == store) {
         list.splice(at..=at, ops);

@@ -5,10 +5,11 @@
 
 use rustc_hash::FxHashMap;
 use tritium_tile::{
-    BlockId, Function, Module, OpId, OpKind, Scalar, ValueDef, ValueId,
+    BlockId, Function, Module, OpId, OpKind, Scalar, Type, ValueDef, ValueId,
     layout::tma::{Copied, Tensor},
+    module::Builder,
     ops::Constant,
-    rewrite::{self, Sequence},
+    rewrite,
     types::Shape,
 };
 
@@ -33,18 +34,19 @@ fn run(module: &mut Module, _options: &CompileOptions) -> Result<(), Unsupported
     let mut described = Vec::new();
     // What is copied first is described first: each goes in front of those before it.
     for id in copies.into_iter().rev() {
-        let Some(map) = TensorMap::of_copy(function, id) else { continue };
+        let Some(map) = DescribedTensor::of_copy(function, id) else { continue };
         if !described.contains(&map) {
             write(function, id, &map);
             described.push(map);
         }
     }
+    rewrite::compact(function);
     Ok(())
 }
 
 /// A tensor and a kind of block of it, in which constants are the same wherever they stand.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct TensorMap {
+pub(crate) struct DescribedTensor {
     pub(crate) base: ValueId,
     /// By axis.
     pub(crate) extents: Vec<Number>,
@@ -66,52 +68,63 @@ impl Number {
             _ => Number::Value(value),
         }
     }
+
+    pub(crate) fn value(&self) -> Option<ValueId> {
+        match self {
+            Number::Value(value) => Some(*value),
+            Number::Constant(_) => None,
+        }
+    }
 }
 
-impl TensorMap {
-    fn new(function: &Function, tensor: &Tensor<'_>, contiguous: u8, block: &Shape) -> TensorMap {
+impl DescribedTensor {
+    fn new(function: &Function, tensor: &Tensor<'_>, contiguous: u8, block: &Shape) -> DescribedTensor {
         let numbers = |values: &[ValueId]| values.iter().map(|&value| Number::of(function, value)).collect();
         let (extents, strides) = (numbers(tensor.extents), numbers(tensor.strides));
-        TensorMap { base: tensor.base, extents, strides, contiguous, block: block.clone() }
+        DescribedTensor { base: tensor.base, extents, strides, contiguous, block: block.clone() }
+    }
+
+    /// All that is no constant.
+    pub(super) fn values(&self) -> impl Iterator<Item = ValueId> {
+        [self.base].into_iter().chain(self.extents.iter().chain(&self.strides).filter_map(Number::value))
     }
 
     /// What a copy reads.
-    pub(crate) fn of_copy(function: &Function, id: OpId) -> Option<TensorMap> {
+    pub(crate) fn of_copy(function: &Function, id: OpId) -> Option<DescribedTensor> {
         let op = function.op(id);
         let (OpKind::TmaLoad { contiguous, .. } | OpKind::TmaStore { contiguous, .. }) = op.kind else { return None };
         let copied = Copied::of(op)?;
-        Some(TensorMap::new(function, &copied.tensor, contiguous, function.ty(copied.buffer).shape()))
+        Some(DescribedTensor::new(function, &copied.tensor, contiguous, function.ty(copied.buffer).shape()))
     }
 
     /// What a `write_tensor_map` writes.
-    pub(crate) fn written(function: &Function, id: OpId) -> Option<TensorMap> {
+    pub(crate) fn written(function: &Function, id: OpId) -> Option<DescribedTensor> {
         let op = function.op(id);
         let OpKind::WriteTensorMap { contiguous, block } = &op.kind else { return None };
-        Some(TensorMap::new(function, &Tensor::of(&op.operands)?, *contiguous, block))
+        Some(DescribedTensor::new(function, &Tensor::of(&op.operands)?, *contiguous, block))
     }
 }
 
 /// Describes the tensor of a copy behind the last value that describes it.
-fn write(function: &mut Function, copy: OpId, map: &TensorMap) {
+fn write(function: &mut Function, copy: OpId, map: &DescribedTensor) {
     let origin = function.op(copy).origin;
     let (block, at) = place(function, copy, map);
-    let mut new = Sequence { function, ops: Vec::new(), origin };
+    let aside = function.add_block();
+    let mut new = Builder { function, block: aside, origin };
     let mut operands = vec![map.base];
     operands.extend(map.extents.iter().chain(&map.strides).map(|number| match *number {
         Number::Value(value) => value,
-        Number::Constant(number) => new.int(number, Scalar::I64),
+        Number::Constant(number) => new.int(number, Type::scalar(Scalar::I64)),
     }));
     new.effect(OpKind::WriteTensorMap { contiguous: map.contiguous, block: map.block.clone() }, &operands);
-    let ops = new.ops;
+    let ops = new.take();
     function.block_mut(block).ops.splice(at..at, ops);
 }
 
 /// The first place at which all values of a map are known: those of a copy, or another access, stand in the blocks around it.
-pub(super) fn place(function: &Function, copy: OpId, map: &TensorMap) -> (BlockId, usize) {
-    let parts = map.extents.iter().chain(&map.strides);
-    let values = parts.filter_map(|number| if let Number::Value(value) = number { Some(*value) } else { None });
+pub(super) fn place(function: &Function, copy: OpId, map: &DescribedTensor) -> (BlockId, usize) {
     let mut last: FxHashMap<BlockId, usize> = FxHashMap::default();
-    for value in values.chain([map.base]) {
+    for value in map.values() {
         let (block, at) = match function.value(value).def {
             ValueDef::Argument(block, _) => (block, 0),
             ValueDef::Result(id, _) => match rewrite::position(function, id) {

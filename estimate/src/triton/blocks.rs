@@ -4,12 +4,10 @@
 //! `for` around it keeps for all its trips and its stores of equal tiles. Loads that run ahead share mbarriers if one operation reads them first.
 
 use tritium_semantics::target::Feature;
-use tritium_tile::{OpId, OpKind, Type, ops::DescriptorSource};
+use tritium_tile::{OpId, OpKind, Type, layout::tma::MBARRIER_BYTES, ops::DescriptorSource};
 
 use super::Plan;
 
-/// Bytes of an mbarrier.
-const MBARRIER: u32 = 8;
 /// Where Triton's buffers begin that no unit swizzles.
 const ALIGNMENT: u32 = 16;
 
@@ -34,7 +32,7 @@ impl Plan<'_, '_> {
             let reader = self.reader(load);
             if !readers.contains(&reader) {
                 readers.push(reader);
-                self.part(load, "mbarriers", slots, MBARRIER * slots, alive, ALIGNMENT);
+                self.part(load, "mbarriers", slots, MBARRIER_BYTES * slots, alive, ALIGNMENT);
             }
         }
     }
@@ -64,7 +62,7 @@ impl Plan<'_, '_> {
                     self.part(id, "block of a descriptor", 1, self.bytes(tile), here, 1024);
                 }
                 // What the block is read from, or made into, is there already.
-                self.part(id, "mbarriers", 1, MBARRIER, (here.0, here.1 + 1), ALIGNMENT);
+                self.part(id, "mbarriers", 1, MBARRIER_BYTES, (here.0, here.1 + 1), ALIGNMENT);
             } else {
                 let around = self.loop_around(id);
                 if let Some(around) = around {

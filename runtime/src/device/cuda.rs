@@ -14,7 +14,7 @@ use cudarc::driver::{
 };
 
 pub use self::{
-    resident::{Behind, NotOnDevice, Resident, Ways, device_address, enter_any_context},
+    resident::{NotOnDevice, Passed, Resident, Ways, device_address, enter_any_context},
     timing::{Prepared, Stopwatch},
 };
 
@@ -58,7 +58,7 @@ pub struct Buffer {
 
 /// What a kernel takes behind its own parameters.
 #[derive(Debug, Clone, Copy)]
-pub struct Described<'d> {
+pub struct Behind<'d> {
     /// Of each program of the grid.
     pub scratch_bytes: u32,
     pub maps: &'d [TensorMap],
@@ -357,7 +357,7 @@ impl Cuda {
     /// What a launch passes behind its arguments.
     pub fn maps(
         &self,
-        Described { scratch_bytes, maps }: Described<'_>,
+        Behind { scratch_bytes, maps }: Behind<'_>,
         geometry: Geometry,
         buffers: &[Buffer],
         args: &[LaunchValue],

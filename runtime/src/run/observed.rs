@@ -146,7 +146,7 @@ impl Run<'_> {
             let surplus = surplus_of_loads(self.db, instance, options);
             all.observed.push(ObservedLaunch { launch: launch.id().to_string(), memories, surplus });
             let geometry = cuda::Geometry { grid, threads: launch.options.threads(), shared_bytes: compiled.shared_bytes };
-            let maps = device.maps(compiled.described(), geometry, &buffers, values)?;
+            let maps = device.maps(compiled.behind(), geometry, &buffers, values)?;
             device.launch(&kernel, geometry, &buffers, values, &maps)?;
             buffers.iter().zip(&mut after).try_for_each(|(buffer, tensor)| device.download(buffer, &mut tensor.bytes))
         };

@@ -6,20 +6,22 @@
 use smallvec::SmallVec;
 
 use super::{
-    SharedLayout,
+    Layout, LayoutTable, SharedLayout,
     algebra::unflatten,
-    shared::{swizzle_bytes, swizzled},
+    shared::{row_major, swizzle_bytes, swizzled},
 };
 use crate::{
     module::ValueId,
     ops::{Op, OpKind},
-    types::{Elem, Shape},
+    types::{Elem, Scalar, Shape, Type},
 };
 
 /// Most elements of a box along an axis.
 const MAX_BOX_EXTENT: u32 = 256;
 /// The unit reads at least so many bytes at once, at addresses and distances that are multiples of them.
 pub const GRAIN: u32 = 16;
+/// Bytes of an mbarrier.
+pub const MBARRIER_BYTES: u32 = 8;
 /// Bytes of a tensor map.
 pub const MAP_BYTES: u32 = 128;
 /// Rows after which a swizzle repeats: a box of whole repetitions can begin wherever one before it ends.
@@ -97,6 +99,12 @@ impl<'o> Operands<'o> {
         let (tensor, starts, others) = Tensor::with_block(operands, 1, 3)?;
         Some(Operands { copied: Copied { tensor, starts, buffer: others[0] }, barrier: others[1], runs: others[2] })
     }
+}
+
+/// The type of a ring of mbarriers.
+pub fn mbarriers(layouts: &mut LayoutTable, slots: u32) -> Type {
+    let layout = layouts.intern(Layout::Shared(row_major(&[1])));
+    Type::Shared { elem: Scalar::I64, shape: [slots, 1].into_iter().collect(), layout }
 }
 
 /// A block in memory, by numbers.
@@ -228,7 +236,7 @@ pub fn byte_of(boxes: &Boxes, elem_bytes: u32, within: &[u32]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{layout::algebra::flatten, types::Scalar};
+    use crate::layout::algebra::flatten;
 
     #[test]
     fn boxes_leave_every_element_where_the_layout_says() {

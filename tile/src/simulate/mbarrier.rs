@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// Bytes of an mbarrier.
-const BYTES: u32 = 8;
+const BYTES: u32 = tma::MBARRIER_BYTES;
 
 /// By address.
 #[derive(Debug, Default)]

@@ -13,7 +13,7 @@ use tritium_semantics::occupancy::registers_of_thread;
 use tritium_tile::{
     Function, Module, OpId, OpKind, Origin, Scalar, Type, ValueId,
     control::{ForArgs, ForOperands},
-    layout::{Layout, LayoutTable, shared::row_major},
+    layout::{LayoutTable, tma},
     ops::{AsyncCopyAttrs, BinaryOp, CastOp, Constant, Predicate},
     rewrite::{self, ValueMap},
     scratch,
@@ -306,8 +306,7 @@ impl Expander<'_> {
 
     /// Mbarriers that `blocks` copies arrive at, in front of the loop. What this thread has written where the blocks will be is fenced.
     fn make_mbarriers(&mut self, slots: u32, blocks: u32) {
-        let layout = self.layouts.intern(Layout::Shared(row_major(&[1])));
-        let ty = Type::Shared { elem: Scalar::I64, shape: [slots, 1].into_iter().collect(), layout };
+        let ty = tma::mbarriers(self.layouts, slots);
         let ring = self.value(OpKind::LocalAlloc, &[], ty);
         self.effect(OpKind::MbarrierInit { count: blocks }, &[ring]);
         self.effect(OpKind::FenceAsync, &[]);

@@ -16,7 +16,7 @@ use tritium_tile::{
 
 pub(in crate::passes) use super::super::write_tensor_maps::Number;
 use super::{
-    super::{CompileOptions, write_tensor_maps::TensorMap},
+    super::{CompileOptions, write_tensor_maps::DescribedTensor},
     schedule::is_zero,
 };
 
@@ -38,10 +38,7 @@ pub(in crate::passes) struct Window {
 impl Window {
     /// The values that describe the tensor.
     fn tensor(&self) -> impl Iterator<Item = ValueId> {
-        let numbers = self.extents.iter().chain(&self.strides);
-        [self.base]
-            .into_iter()
-            .chain(numbers.filter_map(|number| if let Number::Value(value) = number { Some(*value) } else { None }))
+        [self.base].into_iter().chain(self.extents.iter().chain(&self.strides).filter_map(Number::value))
     }
 
     /// The operands of a copy that say where its block is; `number` makes a constant.
@@ -62,7 +59,7 @@ impl Window {
 
     /// What the copy of a trip is computed from.
     pub(super) fn roots(&self) -> Vec<ValueId> {
-        self.starts.iter().filter_map(|start| if let Number::Value(value) = start { Some(*value) } else { None }).collect()
+        self.starts.iter().filter_map(Number::value).collect()
     }
 }
 
@@ -131,7 +128,7 @@ pub(in crate::passes) fn of_store(
 }
 
 /// The tensor that an access through a descriptor is about, and its block, whatever that is.
-pub(in crate::passes) fn tensor(function: &Function, access: OpId) -> Option<TensorMap> {
+pub(in crate::passes) fn tensor(function: &Function, access: OpId) -> Option<DescribedTensor> {
     let op = function.op(access);
     let (mask, ty, descriptor) = match op.kind {
         OpKind::Load(attrs) => (op.operands.get(1), function.ty(op.results[0]), attrs.descriptor),
@@ -143,7 +140,7 @@ pub(in crate::passes) fn tensor(function: &Function, access: OpId) -> Option<Ten
     let base = search.block(op.operands[0], mask.copied(), ty.shape(), &mut axes)?;
     let numbers = |number: &dyn Fn(&Axis) -> Option<Number>| axes.iter().map(number).collect::<Option<Vec<Number>>>();
     let (extents, strides) = (numbers(&|axis| axis.extent)?, numbers(&|axis| axis.stride)?);
-    Some(TensorMap { base, extents, strides, contiguous: ty.shape().len() as u8 - 1, block: ty.shape().clone() })
+    Some(DescribedTensor { base, extents, strides, contiguous: ty.shape().len() as u8 - 1, block: ty.shape().clone() })
 }
 
 impl Search<'_> {

@@ -70,7 +70,7 @@ pub fn enter_any_context() -> Result<(), DeviceError> {
 
 /// What a launch passes behind the parameters of the function.
 #[derive(Debug, Clone, Copy)]
-pub struct Behind<'m> {
+pub struct Passed<'m> {
     /// The address of memory for all programs of the grid, if the kernel takes some.
     pub scratch: Option<u64>,
     pub maps: &'m [TensorMap],
@@ -106,7 +106,7 @@ impl Resident {
         stream: u64,
         words: &mut [u64],
         sizes: &[u32],
-        Behind { mut scratch, maps }: Behind<'_>,
+        Passed { mut scratch, maps }: Passed<'_>,
         ways: Ways,
     ) -> Result<(), DeviceError> {
         let encoded: Vec<sys::CUtensorMap> = match maps {

@@ -145,7 +145,7 @@ fn serve(
                         return Ok((at, vec![f64::INFINITY]));
                     };
                     let kernel = device.load(&compiled.image, &compiled.kernel, compiled.shared_bytes)?;
-                    let maps = device.maps(compiled.described(), row.geometry, &buffers, &row.values)?;
+                    let maps = device.maps(compiled.behind(), row.geometry, &buffers, &row.values)?;
                     let (kernel, maps) = &*loaded.entry(at).or_insert((kernel, maps));
                     let launch = cuda::Prepared { kernel, geometry: row.geometry, buffers: &buffers, args: &row.values, maps };
                     if !is_warm {
