@@ -489,6 +489,10 @@ impl<'l, 'f> Plan<'l, 'f> {
     fn conversions(&mut self) {
         let matrix_stores = self.options.sm.has(Feature::Wgmma);
         for (conversion, user) in self.layouts.conversions.clone() {
+            // A block is stored from any layout.
+            if user.is_some_and(|user| self.is_block(user)) {
+                continue;
+            }
             let ty = self.function.ty(conversion.value);
             let (shape, bits) = (ty.shape().clone(), ty.elem().bits());
             let maps = (self.layouts.encodings.map(conversion.from, &shape), self.layouts.encodings.map(conversion.to, &shape));
