@@ -209,7 +209,11 @@ def main():
                 "",
             ]
         differ = [(name, trial) for name, trial in trials if trial["verdict"] == "differs" or trial["verdict"].startswith("not ")]
-        lines += [f"- `{name}`: {t['verdict']}, error {t['error']:.1e} of {t['bound']:.1e}, worst {t['worst']} of {t['dtype']}; {t['specialisation']}" for name, t in differ[:40]]
+        strays = lambda trial: f", {trial['strays']} elements finite in one only" if trial["strays"] else ""
+        lines += [
+            f"- `{name}`: {t['verdict']}, error {t['error']:.1e} of {t['bound']:.1e}{strays(t)}, worst {t['worst']} of {t['dtype']}; {t['specialisation']}"
+            for name, t in differ[:40]
+        ]
         if arguments.csv:
             with open(arguments.csv, "w", newline="") as out:
                 table = csv.writer(out)

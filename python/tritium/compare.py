@@ -12,7 +12,7 @@ import tempfile
 import time
 
 from tritium import compiler
-from tritium.report import Comparison, write_so_far
+from tritium.report import Comparison, Difference, Distance, write_so_far
 
 #: Launches in one graph at most, and how long they should take together, in µs.
 MAX_LAUNCHES, GRAPH_US = 200, 400.0
@@ -22,13 +22,17 @@ TRIALS, REPLAYS, MAX_REPLAYS = 3, 15, 60
 SETTLED = 1.02
 #: Seconds that a process waits at most for others to be done timing on its GPU.
 MAX_WAIT = 20.0
+#: Seconds after which no further kernel of Triton's is compiled for another number of warps: the program waits.
+MAX_SEARCH = 10.0
+#: A CTA has 1024 threads at most.
+MAX_WARPS = 32
 
 
 def both(ours, compile_theirs, row, mode, seconds):
-    """Triton's kernel, whose first launch is compared."""
+    """Triton's kernel, whose first launch is compared. `compile_theirs`: a partial of Triton's `compile`, the options among its keywords."""
     begin = time.perf_counter()
     theirs = compile_theirs()
-    theirs._run = _Compared(ours, theirs, row, mode, (seconds, time.perf_counter() - begin))
+    theirs._run = _Compared(ours, theirs, compile_theirs, row, mode, (seconds, time.perf_counter() - begin))
     # It would put Triton's launcher there; whoever launches asks for it.
     theirs._init_handles = lambda: None
     return theirs
@@ -37,9 +41,10 @@ def both(ours, compile_theirs, row, mode, seconds):
 class _Compared:
     """Stands where Triton's launcher does until it has been called once."""
 
-    def __init__(self, ours, theirs, row, mode, seconds):
+    def __init__(self, ours, theirs, compile_theirs, row, mode, seconds):
         self.ours = ours
         self.theirs = theirs
+        self.compile_theirs = compile_theirs
         self.row = row
         self.mode = mode
         self.seconds = seconds
@@ -84,8 +89,8 @@ class _Compared:
         if 3 * held > torch.cuda.mem_get_info()[0]:
             comparison.verdict = f"not compared: {held >> 20} MiB of tensors leave no room for copies"
             return run(*grid, stream, theirs.function, *call[5:])
-        launch_ours = lambda stream: self.ours.run(*grid, stream, self.ours.function, self.ours.packed_metadata, None, None, None, *args)
-        launch_theirs = lambda stream: run(*grid, stream, theirs.function, theirs.packed_metadata, None, None, None, *args)
+        launch_of = lambda kernel: lambda stream: kernel.run(*grid, stream, kernel.function, kernel.packed_metadata, None, None, None, *args)
+        launch_ours, launch_theirs = launch_of(self.ours), launch_of(theirs)
         before = [memory.clone() for memory, _ in memories]
         # With the hooks of the program, as it counts on.
         run(*grid, stream, theirs.function, *call[5:])
@@ -94,6 +99,17 @@ class _Compared:
         def restored(contents):
             for (memory, _), content in zip(memories, contents):
                 memory.copy_(content)
+
+        def others():
+            for num_warps, kernel in _others(self.compile_theirs, comparison.num_warps):
+                restored(before)
+                try:
+                    launch_of(kernel)(stream)
+                except Exception:
+                    # The driver refuses it. What goes wrong while it runs is told by what waits for it.
+                    continue
+                torch.cuda.synchronize()
+                yield num_warps, _distances(torch, memories, left, after)
 
         try:
             restored(before)
@@ -106,7 +122,7 @@ class _Compared:
                 launch_theirs(stream)
                 again = [memory.clone() for memory, _ in memories]
                 differences = _differences(torch, memories, left, (before, after, again), self._bound(args))
-                comparison.keep(differences, self.ours.code.uses_atomic_results)
+                comparison.keep(differences, self.ours.code.uses_atomic_results, others())
             if self.mode == "bench":
                 restored(before)
                 device = torch.cuda.current_device()
@@ -157,41 +173,76 @@ def _memories(torch, args):
     return list(found.values())
 
 
+def _others(compile_theirs, num_warps):
+    """Triton's kernels of the same source with other numbers of warps, loaded, one after the other."""
+    last = time.monotonic() + MAX_SEARCH
+    for other in _other_warps(num_warps):
+        if time.monotonic() > last:
+            return
+        try:
+            kernel = compile_theirs(options={**(compile_theirs.keywords["options"] or {}), "num_warps": other})
+            kernel._init_handles()
+        except Exception:
+            # It needs more than a CTA has, or Triton does not compile it.
+            continue
+        yield other, kernel
+
+
+def _other_warps(num_warps):
+    """The numbers of warps of other kernels, the nearest first: half as many, twice as many, a quarter."""
+    numbers = [1 << log for log in range(MAX_WARPS.bit_length())]
+    return sorted((other for other in numbers if other != num_warps), key=lambda other: abs(math.log2(other / num_warps)))
+
+
 def _differences(torch, memories, left, contents, bound_of):
-    """For each memory that differs: relative error, its bound, how far two runs of Triton's are apart, how far the rounding of what the launch
-    was given lets them be, the element that differs most, and the type."""
+    """The memories in which ours differs. `contents`: what the launch was given, what Triton's left, and what a second run of Triton's left."""
     before, after, again = contents
     given = max((_size(torch, content, dtype) for (_, dtype), content in zip(memories, before)), default=0.0)
-    for (memory, dtype), ours, theirs, second in zip(memories, left, after, again):
+    for (_, dtype), ours, theirs, second in zip(memories, left, after, again):
         if ours is None:
             continue
-        width = dtype.itemsize
-        count = theirs.numel() // width * width
-        ours, theirs, second = (_numbers(torch, content[:count], dtype) for content in (ours, theirs, second))
-        # NaN where both have NaN, and equal infinities, are no difference.
-        same = (ours == theirs) | (ours.isnan() & theirs.isnan())
-        gap = torch.where(same, torch.zeros_like(ours), (ours - theirs).abs())
-        spread = torch.where((second == theirs) | (second.isnan() & theirs.isnan()), torch.zeros_like(ours), (second - theirs).abs())
-        size = torch.linalg.vector_norm(torch.where(theirs.isfinite(), theirs, torch.zeros_like(theirs)))
-        error, own = (float(torch.linalg.vector_norm(x) / size.clamp_min(1e-300)) for x in (gap, spread))
+        ours, theirs, second = (_numbers(torch, content, dtype) for content in (ours, theirs, second))
+        distance, worst = _apart(torch, ours, theirs)
+        own, _ = _apart(torch, second, theirs)
         name = str(dtype).removeprefix("torch.")
         bound = bound_of(name)
         # Where large numbers cancel out, what is left is their rounding.
-        noise = bound * given * math.sqrt(ours.numel()) / float(size.clamp_min(1e-300))
-        yield error, bound, own, noise, int(torch.argmax(torch.nan_to_num(gap, nan=math.inf))), name
+        noise = bound * given * math.sqrt(theirs.numel()) / max(_norm(torch, theirs), 1e-300)
+        yield Difference(distance, bound, own, noise, worst, name)
+
+
+def _distances(torch, memories, left, after):
+    """How far what the memories hold is from Triton's, for each in which ours differs."""
+    pairs = ((memory, theirs, dtype) for (memory, dtype), ours, theirs in zip(memories, left, after) if ours is not None)
+    return [_apart(torch, _numbers(torch, memory, dtype), _numbers(torch, theirs, dtype))[0] for memory, theirs, dtype in pairs]
+
+
+def _apart(torch, numbers, theirs):
+    """How far numbers are from Triton's, and the one that is farthest."""
+    finite = numbers.isfinite() & theirs.isfinite()
+    gap = (numbers - theirs).abs().masked_fill(~finite, 0.0)
+    # NaN where both have NaN, and equal infinities, are no difference.
+    stray = ~(finite | (numbers == theirs) | (numbers.isnan() & theirs.isnan()))
+    error = float(torch.linalg.vector_norm(gap)) / max(_norm(torch, theirs), 1e-300)
+    return Distance(error, int(stray.sum())), int(torch.argmax(gap.masked_fill(stray, math.inf)))
+
+
+def _norm(torch, numbers):
+    """Euclidean norm of the finite ones."""
+    return float(torch.linalg.vector_norm(numbers.masked_fill(~numbers.isfinite(), 0.0)))
 
 
 def _size(torch, content, dtype):
     """Root mean square of the finite floats in a memory."""
     if not dtype.is_floating_point:
         return 0.0
-    numbers = _numbers(torch, content[: content.numel() // dtype.itemsize * dtype.itemsize], dtype)
-    numbers = torch.where(numbers.isfinite(), numbers, torch.zeros_like(numbers))
-    return float(torch.linalg.vector_norm(numbers) / math.sqrt(max(1, numbers.numel())))
+    numbers = _numbers(torch, content, dtype)
+    return _norm(torch, numbers) / math.sqrt(max(1, numbers.numel()))
 
 
 def _numbers(torch, content, dtype):
-    numbers = content.view(dtype)
+    """The elements of a memory, the bytes behind the last left out."""
+    numbers = content[: content.numel() // dtype.itemsize * dtype.itemsize].view(dtype)
     if dtype == torch.bool:
         numbers = numbers.view(torch.uint8)
     return torch.view_as_real(numbers).flatten().double() if dtype.is_complex else numbers.double()

@@ -10,6 +10,62 @@ import statistics
 import sys
 import threading
 import time
+from typing import NamedTuple
+
+#: What is said of memories that both compilers' kernels have written, from the best to the worst. The verdict of a launch may also be
+#: `as far as Triton's with 8 warps`: it would be `differs`, but results of Triton's own are as far apart, as where partial sums overflow
+#: in one order of adding and not in another.
+VERDICTS = (
+    "same bits",
+    "within the bound",
+    "as far as two runs of Triton's",
+    # Where large numbers cancel out.
+    "within the rounding of its inputs",
+    # Elements of a tile that take numbers from a counter take them in no order that is promised.
+    "as the order of its atomics may make it",
+    "differs",
+)
+SAME, WITHIN, TWO_RUNS, ROUNDING, ATOMICS, DIFFERS = range(len(VERDICTS))
+
+
+class Distance(NamedTuple):
+    """How far numbers are from Triton's."""
+
+    #: ‖numbers − theirs‖₂ / ‖theirs‖₂ of those that are finite in both.
+    error: float
+    #: How many are finite in one only, or finite in neither and not the same.
+    strays: int = 0
+
+
+@dataclasses.dataclass
+class Difference:
+    """A memory in which ours is not Triton's bits."""
+
+    distance: Distance
+    #: How large the error of right results may be, by the memory's type.
+    bound: float
+    #: How far a second run of Triton's is from its first.
+    own: Distance
+    #: How large the rounding of what the launch was given may make the error.
+    noise: float
+    #: The element that differs most, and the type.
+    worst: int
+    dtype: str
+
+    def rank(self, uses_atomic_results):
+        """The verdict's place in `VERDICTS`. Bits that mean the same, as −0 and another NaN do, are within any bound."""
+        error, strays = self.distance
+        if error <= self.bound and not strays:
+            return WITHIN
+        if self.is_as_far_as(self.own):
+            return TWO_RUNS
+        if error <= self.noise and not strays:
+            return ROUNDING
+        return ATOMICS if uses_atomic_results else DIFFERS
+
+    def is_as_far_as(self, other):
+        """Whether another result of Triton's is about as far from its first."""
+        return self.distance.error <= max(self.bound, 4 * other.error) and self.distance.strays <= 4 * other.strays
 
 
 @dataclasses.dataclass
@@ -21,12 +77,12 @@ class Comparison:
     num_warps: int
     #: From the request to a loaded kernel, in ms, with whatever the caches held.
     first_ms: tuple
-    #: `same bits`, `within the bound`, `as far as two runs of Triton's`, `within the rounding of its inputs` (where large numbers cancel out),
-    #: `as the order of its atomics may make it` (elements of a tile that take numbers from a counter take them in no order that is promised), `differs`,
-    #: or why nothing was compared.
+    #: One of `VERDICTS`, `as far as Triton's with … warps`, or why nothing was compared.
     verdict: str = ""
-    #: ‖ours − theirs‖₂ / ‖theirs‖₂ of the memory that differs most, measured; its bound; the element that differs most and the memory's type.
+    #: Of the memory that differs most: how far ours is from Triton's, measured (`Distance`); the bound of the error; the element that differs
+    #: most and the memory's type.
     error: float = 0.0
+    strays: int = 0
     bound: float = 0.0
     worst: int | None = None
     dtype: str | None = None
@@ -35,23 +91,26 @@ class Comparison:
     #: Median time of a launch in µs, warm L2, measured.
     us: tuple | None = None
 
-    def keep(self, differences, uses_atomic_results=False):
-        """Keeps what is worst of all memories. `uses_atomic_results`: whether the kernel uses what atomic operations of a tile give back."""
-        rank = (
-            "same bits",
-            "within the bound",
-            "as far as two runs of Triton's",
-            "within the rounding of its inputs",
-            "as the order of its atomics may make it",
-            "differs",
-        )
-        for error, bound, own, noise, worst, dtype in differences:
-            verdict = rank[1] if error <= bound else rank[2] if error <= 4 * own else rank[3] if error <= noise else rank[4 if uses_atomic_results else 5]
-            if error == 0.0:
-                # Bits that mean the same: −0, or another NaN.
-                verdict = rank[1]
-            if rank.index(verdict) > rank.index(self.verdict) or (verdict == self.verdict and error > self.error):
-                self.verdict, self.error, self.bound, self.worst, self.dtype = verdict, error, bound, worst, dtype
+    def keep(self, differences, uses_atomic_results=False, others=()):
+        """Keeps what is worst of all memories that differ. `uses_atomic_results`: whether the kernel uses what atomic operations of a tile give back.
+        `others`: numbers of warps, each with how far the results of Triton's kernel of so many are from Triton's, memory by memory; asked for one
+        by one where nothing else explains what differs."""
+        differences = list(differences)
+        if not differences:
+            return
+        rank = lambda difference: difference.rank(uses_atomic_results)
+        worst = max(differences, key=lambda difference: (rank(difference), difference.distance.strays, difference.distance.error))
+        self.verdict = VERDICTS[rank(worst)]
+        (self.error, self.strays), self.bound, self.worst, self.dtype = worst.distance, worst.bound, worst.worst, worst.dtype
+        if rank(worst) == DIFFERS:
+            explain = lambda distances: all(rank(one) < DIFFERS or one.is_as_far_as(other) for one, other in zip(differences, distances))
+            if num_warps := next((num_warps for num_warps, distances in others if explain(distances)), None):
+                self.verdict = f"as far as Triton's with {counted(num_warps, 'warp')}"
+
+    def told_error(self):
+        """Error, bound and strays in words."""
+        strays = f", {counted(self.strays, 'element')} finite in one only" if self.strays else ""
+        return f"error {self.error:.1e} of {self.bound:.1e} allowed{strays}"
 
     @property
     def ratio(self):
@@ -80,14 +139,17 @@ class Kernel:
 
     def __str__(self):
         if self.by in ("cpu", "sim"):
-            done = "1 launch" if self.launches == 1 else f"{self.launches} launches"
-            done += f" on {self.by}"
+            done = f"{counted(self.launches, 'launch', 'launches')} on {self.by}"
         else:
-            done = "1 specialisation" if self.specialisations == 1 else f"{self.specialisations} specialisations"
-            done += f" compiled by {self.by}"
+            done = f"{counted(self.specialisations, 'specialisation')} compiled by {self.by}"
         line = "" if self.refused_line is None else f" (line {self.refused_line})"
         refused = f"; refused: {self.refused}{line}" if self.refused else ""
         return f"{self.name} ({self.file}:{self.line}): {done}{refused}"
+
+
+def counted(count, one, many=None):
+    """`1 warp`, `2 warps`."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
 
 
 _kernels: dict[tuple[str, str, int, str], Kernel] = {}
@@ -110,7 +172,7 @@ def summary():
         lines.append(str(kernel))
         for comparison in kernel.comparisons:
             times = "" if comparison.us is None else f", {comparison.us[0]:.1f} µs, Triton {comparison.us[1]:.1f} µs ({comparison.ratio:.2f}×)"
-            error = "" if comparison.worst is None else f" (error {comparison.error:.1e} of {comparison.bound:.1e} allowed, worst at element {comparison.worst} of a {comparison.dtype} tensor)"
+            error = "" if comparison.worst is None else f" ({comparison.told_error()}, worst at element {comparison.worst} of a {comparison.dtype} tensor)"
             lines.append(f"    {comparison.verdict}{error}{times}; {comparison.specialisation}")
     by = {who: sum(kernel.specialisations for kernel in report() if kernel.by == who) for who in ("tritium", "triton")}
     if total := sum(by.values()):
@@ -122,7 +184,7 @@ def summary():
     return "\n".join(lines)
 
 
-COLUMNS = ("kernel", "file", "line", "specialisation", "grid", "num_warps", "verdict", "error", "bound", "us", "triton_us", "first_ms",
+COLUMNS = ("kernel", "file", "line", "specialisation", "grid", "num_warps", "verdict", "error", "bound", "strays", "us", "triton_us", "first_ms",
            "triton_first_ms", "registers", "triton_registers", "spills", "triton_spills", "shared", "triton_shared")
 
 
@@ -140,7 +202,7 @@ def write(path):
                     pairs = [comparison.us or ("", ""), comparison.first_ms, *zip(*(side or ("", "", "") for side in comparison.resources))]
                     flat = [value for pair in pairs for value in pair]
                     rows.writerow([kernel.name, kernel.file, kernel.line, comparison.specialisation, "×".join(map(str, comparison.grid)),
-                                   comparison.num_warps, comparison.verdict, comparison.error, comparison.bound, *flat])
+                                   comparison.num_warps, comparison.verdict, comparison.error, comparison.bound, comparison.strays, *flat])
         return
     with open(path, "w") as out:
         json.dump({"version": 1, "kernels": [dataclasses.asdict(kernel) for kernel in report()]}, out, indent=1)
