@@ -368,6 +368,12 @@ impl<'m> Emitter<'m> {
         ins!(self, "call {result} @{name}({}){convergent}", args.join(", "))
     }
 
+    /// A call of an intrinsic that gives nothing.
+    fn void_call(&mut self, name: &str, types: &str, args: &str) {
+        self.declarations.insert(format!("declare void @{name}({types})"));
+        line!(self, "call void @{name}({args})");
+    }
+
     /// Inline PTX; one result per entry of `results`.
     fn asm(&mut self, instruction: Instruction, results: &[&str], args: &[(&str, Reg)]) -> Vec<Reg> {
         let effect = if instruction.has_effects() { " sideeffect" } else { "" };
@@ -621,8 +627,7 @@ impl<'m> Emitter<'m> {
             }
             OpKind::ExpandDims { .. } | OpKind::Broadcast | OpKind::Reshape { .. } | OpKind::Transpose { .. } => self.rename(op),
             kinds!(Arithmetic) | OpKind::AddPtr | OpKind::Promise { .. } => self.elementwise(op),
-            // What is promised is a matter of facts.
-            OpKind::Assume => Ok(()),
+            OpKind::Assume => self.assume(op),
             OpKind::Load(attrs) => self.load(op, *attrs),
             OpKind::Store(attrs) => self.store(op, *attrs),
             OpKind::AtomicRmw { op: kind, sem, scope, vector } => self.atomic(op, *kind, (*sem, *scope), *vector),
@@ -630,7 +635,7 @@ impl<'m> Emitter<'m> {
             OpKind::Scan { axis, reverse } => self.scan(op, *axis as usize, *reverse),
             OpKind::Dot { precision, .. } => self.dot(op, *precision),
             OpKind::For(attrs) => self.for_loop(op, *attrs),
-            OpKind::While => self.while_loop(op),
+            OpKind::While { disable_licm } => self.while_loop(op, *disable_licm),
             OpKind::If => self.if_else(op),
             OpKind::Assert { message } => self.assert(op, message),
             OpKind::ConvertLayout => self.convert_layout(op),
@@ -660,11 +665,11 @@ impl<'m> Emitter<'m> {
             OpKind::WgmmaWait { pending } => self.wgmma_wait(op, *pending),
             OpKind::AsyncCopy(attrs) => self.async_copy(op, *attrs),
             OpKind::AsyncCommit => {
-                self.asm(Instruction::CopyCommit, &[], &[]);
+                self.void_call("llvm.nvvm.cp.async.commit.group", "", "");
                 Ok(())
             }
             OpKind::AsyncWait { pending } => {
-                self.asm(Instruction::CopyWait { pending: *pending }, &[], &[]);
+                self.void_call("llvm.nvvm.cp.async.wait.group", "i32 immarg", &format!("i32 {pending}"));
                 Ok(())
             }
             OpKind::FenceAsync => {
@@ -688,6 +693,7 @@ impl<'m> Emitter<'m> {
     fn constant(&mut self, op: OpId, constant: Constant) -> Emitted<()> {
         let result = self.function.op(op).results[0];
         let reg = match (self.ty(result).elem(), constant) {
+            (_, Constant::Undefined) => Some(Reg::Poison),
             (Elem::Scalar(s), Constant::Float(value)) => float_constant(s, value),
             (Elem::Scalar(s), Constant::Int(value)) if s.is_int() => Some(int_constant(s, value)),
             (Elem::Scalar(s), Constant::Int(value)) => float_constant(s, value as f64),
@@ -697,6 +703,13 @@ impl<'m> Emitter<'m> {
         let reg = reg.ok_or_else(|| self.unsupported("a constant does not fit its type"))?;
         let n = self.num_registers(result)?;
         self.set(result, vec![reg; n]);
+        Ok(())
+    }
+
+    /// LLVM knows what the user promises, too.
+    fn assume(&mut self, op: OpId) -> Emitted<()> {
+        let condition = self.reg(self.function.op(op).operands[0])?;
+        self.void_call("llvm.assume", "i1", &format!("i1 {condition}"));
         Ok(())
     }
 

@@ -208,12 +208,6 @@ pub enum Instruction {
         element_bytes: u8,
         swizzle: u8,
     },
-    /// This thread's copies so far become one group.
-    CopyCommit,
-    /// Until at most this many groups of this thread are under way.
-    CopyWait {
-        pending: u32,
-    },
     /// Orders this thread's accesses to shared memory before those of the asynchronous proxy.
     FenceAsync,
 }
@@ -483,8 +477,6 @@ impl Instruction {
             Instruction::WriteTensorMap { rank, extents, element_bytes, swizzle } => {
                 tensor_map(rank as usize, &extents, element_bytes, swizzle)
             }
-            Instruction::CopyCommit => "cp.async.commit_group;".into(),
-            Instruction::CopyWait { pending } => format!("cp.async.wait_group {pending};"),
             Instruction::FenceAsync => "fence.proxy.async.shared::cta;".into(),
         }
     }
@@ -616,8 +608,6 @@ impl Instruction {
             }
             Instruction::Fence { .. }
             | Instruction::StoreBlockWait { .. }
-            | Instruction::CopyCommit
-            | Instruction::CopyWait { .. }
             | Instruction::FenceMbarrierInit
             | Instruction::FenceAsync => {
                 vec!["~{memory}".into()]
@@ -681,8 +671,6 @@ impl Instruction {
             | Instruction::StoreBlock { .. }
             | Instruction::StoreBlockWait { .. }
             | Instruction::WriteTensorMap { .. }
-            | Instruction::CopyCommit
-            | Instruction::CopyWait { .. }
             | Instruction::FenceAsync => true,
         }
     }

@@ -71,9 +71,8 @@ fn product(module: &Module, function: &Function, id: OpId, sm: &Sm) -> Option<Pr
                     }
                     _ if !sm.has(Feature::MmaSync) => "this GPU has no tensor cores for it".to_owned(),
                     _ => format!(
-                        "{m} × {n} × {k} is smaller than the least that tensor cores take, {} × {} × {}",
-                        mma::M,
-                        mma::N,
+                        "{m} × {n} × {k} is smaller than the least that tensor cores take, 1 × {} × {}",
+                        mma::LEAST_N,
                         k_of(elem.bits())
                     ),
                 };

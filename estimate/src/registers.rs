@@ -311,7 +311,7 @@ impl Lives<'_> {
             Elem::Scalar(_) => {
                 let multiplies = matches!(def, Some(OpKind::Dot { .. } | OpKind::Wgmma { .. } | OpKind::WgmmaWait { .. }))
                     || (matches!(function.value(value).def, ValueDef::Argument(..))
-                        && (mma::is_accumulator(layout) || wgmma::tiles(layout).is_some()));
+                        && (mma::is_whole_accumulator(layout) || wgmma::tiles(layout).is_some()));
                 let holds = if multiplies {
                     Holds::Accumulator
                 } else if matches!(def, Some(OpKind::LocalLoad)) {

@@ -253,7 +253,7 @@ impl<'l, 'f> Plan<'l, 'f> {
             let stages = asked.unwrap_or(self.options.launch.num_stages);
             let body = self.function.op(id).regions[0];
             // Neither what holds a loop nor what all threads wait in.
-            let inner = |op: &OpId| matches!(self.function.op(*op).kind, OpKind::For(_) | OpKind::While | OpKind::Barrier);
+            let inner = |op: &OpId| matches!(self.function.op(*op).kind, OpKind::For(_) | OpKind::While { .. } | OpKind::Barrier);
             let mut nested = false;
             self.function.walk(|block, op| nested |= inner(&op) && self.is_inside(block, body));
             if nested || self.hands_on(id) || stages < 2 || !self.options.sm.has(Feature::CpAsync) {

@@ -55,7 +55,7 @@ impl Sum {
                 }
             }
             OpKind::Call { .. } => count(CALL),
-            OpKind::For(_) | OpKind::While => self.has_loop = true,
+            OpKind::For(_) | OpKind::While { .. } => self.has_loop = true,
             OpKind::Unary(_) | OpKind::Binary(_) | OpKind::Fma => {
                 if let Some(&v) = op.results.first().filter(|&&v| is_float(v)) {
                     self.flops += if matches!(op.kind, OpKind::Fma) { 2.0 } else { 1.0 } * elements(v);

@@ -103,14 +103,16 @@ pub(crate) fn visit<V: Visitor>(kind: &mut OpKind, v: &mut V) -> Result<(), V::E
             v.number("contiguous", contiguous, 0)?;
             v.numbers("block", block)
         }
-        OpKind::For(LoopAttrs { num_stages, stages, unroll, flatten, disallow_acc_multi_buffer, apart }) => {
+        OpKind::For(LoopAttrs { num_stages, stages, unroll, flatten, disallow_acc_multi_buffer, disable_licm, apart }) => {
             v.optional("num_stages", num_stages)?;
             v.optional("stages", stages)?;
             v.optional("unroll", unroll)?;
             v.flag("flatten", flatten)?;
             v.flag("disallow_acc_multi_buffer", disallow_acc_multi_buffer)?;
+            v.flag("disable_licm", disable_licm)?;
             v.flag("apart", apart)
         }
+        OpKind::While { disable_licm } => v.flag("disable_licm", disable_licm),
         // What these have stands before the operands.
         OpKind::Constant(_)
         | OpKind::ProgramId { axis: _ }
@@ -131,7 +133,6 @@ pub(crate) fn visit<V: Visitor>(kind: &mut OpKind, v: &mut V) -> Result<(), V::E
         | OpKind::Cast(_)
         | OpKind::AddPtr
         | OpKind::Histogram
-        | OpKind::While
         | OpKind::If
         | OpKind::Yield
         | OpKind::Condition

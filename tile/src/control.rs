@@ -143,7 +143,7 @@ impl Function {
 
     pub fn while_loop(&self, id: OpId) -> Option<WhileLoop<'_>> {
         let op = self.op(id);
-        let (OpKind::While, &[before, after]) = (&op.kind, &op.regions[..]) else { return None };
+        let (OpKind::While { .. }, &[before, after]) = (&op.kind, &op.regions[..]) else { return None };
         let condition = *self.op(*self.block(before).ops.last()?).operands.first()?;
         Some(WhileLoop {
             init: &op.operands,

@@ -309,7 +309,7 @@ impl Walk<'_> {
                     self.copy(arg, result);
                 }
             }
-            OpKind::While => {
+            OpKind::While { .. } => {
                 let Some(WhileLoop { init, before, args, passed, after, after_args, results, .. }) = function.while_loop(id)
                 else {
                     return;

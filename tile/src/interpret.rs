@@ -450,6 +450,7 @@ impl<'r> Machine<'r> {
         let pointee = || ty(0).elem().pointee().unwrap_or(Scalar::I8);
         let computed: Option<Data> = match &op.kind {
             OpKind::Constant(Constant::Int(value)) => Some(Data::ints(elem, *value, len)),
+            OpKind::Constant(Constant::Undefined) => Some(Data::poison(elem, len)),
             OpKind::Constant(Constant::Float(value)) => elem.scalar().map(|s| Data::floats(s, *value, len)),
             OpKind::ProgramId { axis } => Some(Data::ints(elem, i64::from(self.program_id[usize::from(*axis).min(2)]), len)),
             OpKind::NumPrograms { axis } => Some(Data::ints(elem, i64::from(self.num_programs[usize::from(*axis).min(2)]), len)),
@@ -539,7 +540,7 @@ impl<'r> Machine<'r> {
                 elem.scalar().and_then(|result| dot::dot(*precision, operand, result, shapes, &a, &b, &c))
             }
             OpKind::For(_) => return self.for_loop(frame, id),
-            OpKind::While => return self.while_loop(frame, id),
+            OpKind::While { .. } => return self.while_loop(frame, id),
             OpKind::If => {
                 let taken = tile(self, frame, 0)?.first_int() != 0;
                 return self.block(frame, op.regions[usize::from(!taken)]).map(SmallVec::from_vec);

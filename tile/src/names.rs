@@ -90,5 +90,8 @@ names! {
     DotPrecision { Tf32 "tf32", Tf32x3 "tf32x3", Bf16x3 "bf16x3", Bf16x6 "bf16x6", Ieee "ieee" }
 }
 
+/// A constant that may be anything.
+pub const UNDEFINED: &str = "undefined";
+
 /// The axes of the launch grid, by number.
 pub const AXES: [&str; 3] = ["x", "y", "z"];

@@ -152,7 +152,10 @@ pub enum OpKind {
     /// Results: carried. The trip count is `max(0, ceil((upper - lower) / step))`, step > 0, signed comparison.
     For(LoopAttrs),
     /// Operands: initial carried values. Region 0: (carried…) ends in `Condition` (i1, carried…); region 1: (carried…) yields carried.
-    While,
+    While {
+        /// As in [`LoopAttrs`].
+        disable_licm: bool,
+    },
     /// Operand: scalar `i1`. Region 0 and region 1 yield the results.
     If,
     /// Terminator of a region: its values.
@@ -287,14 +290,17 @@ pub enum Constant {
     /// Two's complement, truncated to the result's width.
     Int(i64),
     Float(f64),
+    /// Of any type; it may be anything. Interpreted, it is NaN or a pattern.
+    Undefined,
 }
 
 impl Constant {
     /// Floats compare by their bits: a NaN equals itself and the zeros differ, as a pass that merges constants needs.
-    fn key(self) -> (bool, u64) {
+    fn key(self) -> (u8, u64) {
         match self {
-            Constant::Int(value) => (false, value as u64),
-            Constant::Float(value) => (true, value.to_bits()),
+            Constant::Int(value) => (0, value as u64),
+            Constant::Float(value) => (1, value.to_bits()),
+            Constant::Undefined => (2, 0),
         }
     }
 }
@@ -550,6 +556,8 @@ pub struct LoopAttrs {
     pub flatten: bool,
     /// An accumulator that the loop carries has one copy, not one a stage.
     pub disallow_acc_multi_buffer: bool,
+    /// LLVM leaves in the loop what is the same on every trip.
+    pub disable_licm: bool,
     /// No byte that the loop stores is one that it loads, on any trips.
     pub apart: bool,
 }

@@ -14,7 +14,7 @@ use crate::{
     layout::{Bases, Distributed, Layout, LayoutId, SharedLayout},
     libdevice::Symbol,
     module::{BlockId, Function, FunctionId, Level, Module, OpId, ValueId},
-    names::{AXES, Named},
+    names::{AXES, Named, UNDEFINED},
     ops::*,
     rewrite,
     types::{Elem, Scalar, Shape, Type},
@@ -658,6 +658,9 @@ fn define(body: &mut Body, name: String, value: ValueId, place: Place) -> Parse<
 
 /// A float has a point or an exponent, or is `inf`, `-inf`, `nan`, `nan.<bits>`.
 fn constant(word: &str) -> Option<Constant> {
+    if word == UNDEFINED {
+        return Some(Constant::Undefined);
+    }
     if let Ok(int) = word.parse() {
         return Some(Constant::Int(int));
     }

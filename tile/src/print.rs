@@ -16,7 +16,7 @@ use crate::{
     attributes::{self, Number, Visitor},
     layout::{Layout, LayoutId},
     module::{BlockId, Function, Module, OpId, ValueId},
-    names::{AXES, Named},
+    names::{AXES, Named, UNDEFINED},
     ops::*,
     types::Type,
     verify::MAX_NESTING,
@@ -264,7 +264,7 @@ impl Printer<'_> {
             self.out.push_str(match (index, &op.kind) {
                 (0, _) => " {\n",
                 (_, OpKind::If) => " else {\n",
-                (_, OpKind::While) => " do {\n",
+                (_, OpKind::While { .. }) => " do {\n",
                 _ => " {\n",
             });
             self.region(region, depth);
@@ -294,6 +294,7 @@ impl Printer<'_> {
         match kind {
             OpKind::Constant(Constant::Int(value)) => Some(value.to_string()),
             OpKind::Constant(Constant::Float(value)) => Some(FloatText(*value).to_string()),
+            OpKind::Constant(Constant::Undefined) => Some(UNDEFINED.to_owned()),
             OpKind::ProgramId { axis } | OpKind::NumPrograms { axis } => {
                 Some(AXES.get(usize::from(*axis)).map_or_else(|| axis.to_string(), |name| name.to_string()))
             }

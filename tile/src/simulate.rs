@@ -526,6 +526,7 @@ impl<'r> Machine<'r> {
                 let result = op.results[0];
                 let elem = function.ty(result).elem();
                 let data = match (constant, elem) {
+                    (Constant::Undefined, elem) => Data::poison(elem, frame.width),
                     (Constant::Int(value), elem) => Data::ints(elem, *value, frame.width),
                     (Constant::Float(value), Elem::Scalar(s)) => Data::floats(s, *value, frame.width),
                     (Constant::Float(_), Elem::Ptr(_)) => return Err(self.malformed(frame, id, "a pointer is no float")),
@@ -579,7 +580,7 @@ impl<'r> Machine<'r> {
             OpKind::Scan { axis, reverse } => self.scan(frame, id, usize::from(*axis), *reverse),
             OpKind::Dot { precision, .. } => self.dot(frame, id, *precision),
             OpKind::For(_) => self.for_loop(frame, id),
-            OpKind::While => self.while_loop(frame, id),
+            OpKind::While { .. } => self.while_loop(frame, id),
             OpKind::If => {
                 let taken = self.uniform(frame, id, op.operands[0], "a condition")? != 0;
                 let yielded = self.block(frame, op.regions[usize::from(!taken)])?;

@@ -136,19 +136,21 @@ impl Emitter<'_> {
     /// What LLVM is told of a loop with these bodies.
     pub(super) fn loop_metadata(&mut self, attrs: LoopAttrs, bodies: &[BlockId]) -> usize {
         let id = self.metadata.len() - self.unnumbered;
-        if self.has_heavy(bodies) {
-            // LLVM would move all of a large tile in front of the loop, whatever becomes of the registers.
-            self.metadata.push(format!("!{id} = distinct !{{!{id}, !0, !1, !{}}}", id + 1));
-            self.metadata.push(format!("!{} = !{{!\"llvm.licm.disable\"}}", id + 1));
-            return id;
+        // LLVM would move all of a large tile in front of the loop, whatever becomes of the registers.
+        let has_heavy = self.has_heavy(bodies);
+        let mut properties = Vec::new();
+        if has_heavy || attrs.disable_licm {
+            properties.push("!{!\"llvm.licm.disable\"}".to_owned());
         }
-        match attrs.unroll.filter(|&n| n > 1) {
-            None => self.metadata.push(format!("!{id} = distinct !{{!{id}, !0, !1}}")),
-            Some(n) => {
-                self.metadata.push(format!("!{id} = distinct !{{!{id}, !{}, !1}}", id + 1));
-                self.metadata.push(format!("!{} = !{{!\"llvm.loop.unroll.count\", i32 {n}}}", id + 1));
-            }
-        }
+        let unrolled = attrs.unroll.filter(|&n| n > 1 && !has_heavy);
+        properties.extend(unrolled.map(|n| format!("!{{!\"llvm.loop.unroll.count\", i32 {n}}}")));
+        let mut list = vec![id];
+        list.extend(unrolled.is_none().then_some(0));
+        list.push(1);
+        list.extend((1..=properties.len()).map(|at| id + at));
+        let list: Vec<String> = list.iter().map(|node| format!("!{node}")).collect();
+        self.metadata.push(format!("!{id} = distinct !{{{}}}", list.join(", ")));
+        self.metadata.extend(properties.into_iter().zip(id + 1..).map(|(property, node)| format!("!{node} = {property}")));
         id
     }
 
@@ -226,7 +228,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    pub(super) fn while_loop(&mut self, op: OpId) -> Emitted<()> {
+    pub(super) fn while_loop(&mut self, op: OpId, disable_licm: bool) -> Emitted<()> {
         let operation = self.function.op(op);
         let (test, region) = (operation.regions[0], operation.regions[1]);
         let carried = &self.function.block(test).args;
@@ -255,7 +257,7 @@ impl Emitter<'_> {
         let yielded = self.block(region)?;
         let yielded = self.all_regs(&yielded)?;
         let latch = self.label;
-        let metadata = self.loop_metadata(LoopAttrs::default(), &operation.regions);
+        let metadata = self.loop_metadata(LoopAttrs { disable_licm, ..LoopAttrs::default() }, &operation.regions);
         line!(self, "br label %b{head}, !llvm.loop !{metadata}");
         let inner = std::mem::replace(&mut self.body, outer);
         self.start_block(head);

@@ -80,8 +80,11 @@ impl Emitter<'_> {
         }
         let e = 32 / element.bits();
         let (k, k_tile) = (la.shape[rank - 1], mma::k_of(element.bits()));
-        let fits = lanes(la) == [(0, e), (0, 2 * e), (1, 0), (2, 0), (4, 0)]
-            && lanes(lb) == [(e, 0), (2 * e, 0), (0, 1), (0, 2), (0, 4)]
+        // A tile that is smaller than the instruction is repeated.
+        let (rows, columns) = (lc.shape[rank - 2], lc.shape[rank - 1]);
+        let (row, column) = (|at: u32| at & (rows - 1), |at: u32| at & (columns - 1));
+        let fits = lanes(la) == [(0, e), (0, 2 * e), (row(1), 0), (row(2), 0), (row(4), 0)]
+            && lanes(lb) == [(e, 0), (2 * e, 0), (0, column(1)), (0, column(2)), (0, column(4))]
             && (0..lc.warp.len()).all(|i| {
                 let (m, n) = row_column(lc, lc.warp[i]);
                 row_column(la, la.warp[i]) == (m, 0) && row_column(lb, lb.warp[i]) == (0, n)
@@ -93,10 +96,10 @@ impl Emitter<'_> {
         let mut acc = self.regs(c)?.to_vec();
         let (in_a, in_b, in_c) = (by_index(la), by_index(lb), by_index(lc));
         // Positions of the tiles this warp computes: batch, row and column of their first element.
-        let (n_bits, mn_bits) = (lc.shape[rank - 1].ilog2(), shift_of(&lc.shape, rank - 2) + lc.shape[rank - 2].ilog2());
+        let (n_bits, mn_bits) = (columns.ilog2(), shift_of(&lc.shape, rank - 2) + rows.ilog2());
         let tiles: Vec<(u32, u32, u32)> = in_c
             .keys()
-            .map(|&index| (index >> mn_bits, index >> n_bits & (lc.shape[rank - 2] - 1), index & (lc.shape[rank - 1] - 1)))
+            .map(|&index| (index >> mn_bits, row(index >> n_bits), column(index)))
             .filter(|(_, m, n)| m % mma::M == 0 && n % mma::N == 0)
             .collect();
         let batch_stride = |l: &Distributed| shift_of(&l.shape, rank - 2) + l.shape[rank - 2].ilog2();
@@ -109,8 +112,7 @@ impl Emitter<'_> {
                 if let std::collections::btree_map::Entry::Vacant(slot) = words_a.entry((batch, m, k0)) {
                     let mut words = Vec::new();
                     for w in 0..4 {
-                        let row = m + 8 * (w & 1);
-                        let first = batch << batch_stride(la) | row << k.ilog2() | (k0 + 4 * e * (w >> 1));
+                        let first = batch << batch_stride(la) | row(m + 8 * (w & 1)) << k.ilog2() | (k0 + 4 * e * (w >> 1));
                         words.push((0..e).map(|j| in_a.get(&(first + j)).map(|&r| ra[r as usize])).collect::<Option<Vec<Reg>>>());
                     }
                     let words = words.into_iter().collect::<Option<Vec<_>>>().ok_or_else(|| refuse(self))?;
@@ -128,8 +130,8 @@ impl Emitter<'_> {
                     slot.insert(self.operand_words(elem, words, split));
                 }
                 let (wa, wb) = (words_a[&(batch, m, k0)].clone(), words_b[&(batch, n, k0)].clone());
-                let first = batch << mn_bits | m << n_bits | n;
-                let places = [first, first + 1, first + (8 << n_bits), first + (8 << n_bits) + 1];
+                let place = |m, n| batch << mn_bits | row(m) << n_bits | column(n);
+                let places = [place(m, n), place(m, n + 1), place(m + 8, n), place(m + 8, n + 1)];
                 let registers: Vec<usize> =
                     places.iter().map(|i| in_c.get(i).map(|&r| r as usize)).collect::<Option<_>>().ok_or_else(|| refuse(self))?;
                 // (high, low) parts: the small products first.

@@ -27,17 +27,8 @@ pub(super) enum Line {
     Other,
 }
 
-/// Inline PTX of [`Line::Collective`].
-const COLLECTIVE: &[&str] = &[
-    "bar.sync",
-    "ldmatrix.",
-    "stmatrix.",
-    "mma.sync.",
-    "cp.async.ca.",
-    "cp.async.cg.",
-    "cp.async.commit_group",
-    "cp.async.wait_",
-];
+/// Inline PTX of [`Line::Collective`], beside intrinsics.
+const COLLECTIVE: &[&str] = &["bar.sync", "ldmatrix.", "stmatrix.", "mma.sync.", "cp.async.ca.", "cp.async.cg."];
 
 impl Line {
     pub(super) fn of(line: &str) -> Line {
@@ -59,6 +50,8 @@ impl Line {
             Some("store") if operation.contains("addrspace(3)") => Line::SharedStore,
             Some("call") if operation.contains(" @llvm.nvvm.shfl.") => Line::Exchange,
             Some("call") if operation.contains(" @llvm.nvvm.read.ptx.sreg.") => Line::SpecialRegister,
+            Some("call") if operation.contains(" @llvm.nvvm.cp.async.") => Line::Collective,
+            Some("call") if operation.contains(" @llvm.assume(") => Line::Pure,
             Some("br" | "switch" | "ret" | "unreachable" | "phi") => Line::Control,
             _ if line.ends_with(':') => Line::Control,
             _ => Line::Other,

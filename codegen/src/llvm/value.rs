@@ -20,6 +20,7 @@ pub(crate) enum Reg {
     Half(u16),
     Bfloat(u16),
     Null,
+    Poison,
     Tid,
 }
 
@@ -34,6 +35,7 @@ impl fmt::Display for Reg {
             Reg::Half(bits) => write!(f, "0xH{bits:04X}"),
             Reg::Bfloat(bits) => write!(f, "0xR{bits:04X}"),
             Reg::Null => f.write_str("null"),
+            Reg::Poison => f.write_str("poison"),
             Reg::Tid => f.write_str("%tid"),
         }
     }

@@ -353,7 +353,7 @@ impl Assignment<'_> {
             .collect();
         let cost = |to: LayoutId| -> u64 { homes.iter().map(|&(from, bits)| bits * self.distance(from, to)).sum() };
         let hint = op.results.first().and_then(|r| self.hints[r.index()]);
-        let accumulator = |l: LayoutId| self.table.distributed(l).is_some_and(mma::is_accumulator);
+        let accumulator = |l: LayoutId| self.table.distributed(l).is_some_and(mma::is_whole_accumulator);
         homes.iter().map(|&(layout, _)| layout).min_by_key(|&l| (cost(l), !accumulator(l), Some(l) != hint))
     }
 
@@ -633,7 +633,7 @@ impl Assignment<'_> {
         let is_apart = |layout: &Distributed| layout.warp.iter().any(|base| base & layout.axis_mask(0) != 0);
         if self.num_warps == 1
             || self.num_warps > columns
-            || otherwise.is_some_and(|layout| mma::is_accumulator(layout) || !is_apart(layout))
+            || otherwise.is_some_and(|layout| mma::is_whole_accumulator(layout) || !is_apart(layout))
         {
             return None;
         }
@@ -692,7 +692,7 @@ impl Assignment<'_> {
                 continue;
             }
             let (hint, from) = (self.hints[arg.index()], self.homes[init.index()]);
-            let stays = reduces && from.and_then(|home| self.table.distributed(home)).is_some_and(mma::is_accumulator);
+            let stays = reduces && from.and_then(|home| self.table.distributed(home)).is_some_and(mma::is_whole_accumulator);
             let kept = if stays { from } else { hint.or(from) };
             let placed = self.homes[value.index()];
             let home = placed.or_else(|| self.reduced_columns(function, function.ty(arg), back, kept)).or(kept);
@@ -793,7 +793,7 @@ impl Materialise<'_> {
                 let home = |n| around.of_operand(n).and_then(|carried| self.homes[carried.arg.index()]);
                 (0..op.operands.len()).map(home).collect()
             }
-            OpKind::While => {
+            OpKind::While { .. } => {
                 let args = self.function.block(op.regions[0]).args.clone();
                 args.iter().map(|a| self.homes[a.index()]).collect()
             }
@@ -802,7 +802,7 @@ impl Materialise<'_> {
                 let owner = self.function.op(owner);
                 match owner.kind {
                     // The second region of a while goes back to the first.
-                    OpKind::While => {
+                    OpKind::While { .. } => {
                         let args = self.function.block(owner.regions[0]).args.clone();
                         args.iter().map(|a| self.homes[a.index()]).collect()
                     }

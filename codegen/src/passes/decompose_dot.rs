@@ -4,7 +4,7 @@
 //! - `tf32x3` is three dots: with `a = a' + a''`, `a'` exact in tf32, it is `a''·b' + a'·b'' + a'·b'`.
 //! - `bf16x3` and `bf16x6` are sums of products of two or three `bf16` parts, the small ones first.
 //!
-//! What is left (`ieee`, `f64`, tiles below a fragment) is multiplied without tensor cores.
+//! What is left (`ieee`, `f64`, tiles of one column or of fewer steps than an instruction) is multiplied without tensor cores.
 //!
 //! **Invariant:** afterwards [`super::pick_mma::unit`] knows what takes each dot.
 

@@ -56,7 +56,7 @@ impl Sharing<'_> {
         for &id in &function.block(block).ops {
             let op = function.op(id);
             // The first trip finds memory as it was, the second as the first has left it; and who waits in a `while` waits for others.
-            if matches!(op.kind, OpKind::While) || matches!(op.kind, OpKind::For(_)) && may_write(function, id) {
+            if matches!(op.kind, OpKind::While { .. }) || matches!(op.kind, OpKind::For(_)) && may_write(function, id) {
                 self.age += 1;
             }
             for &region in &op.regions {

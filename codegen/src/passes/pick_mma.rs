@@ -1,7 +1,8 @@
 //! Which tensor-core instruction a dot uses, and how its warps share the result.
 //!
 //! `mma.sync`: m16n8k16 for `f16` and `bf16`, m16n8k8 for `f32` as tf32, accumulating in `f32` or `f16` by `f16`; m16n8k32 for `i8`. Warps are dealt so that each has a nearly
-//! square part; in a chain of dots (attention) they all go along the rows, so that a result becomes the next left operand in registers.
+//! square part; in a chain of dots (attention) they all go along the rows, so that a result becomes the next left operand in registers. A tile that is smaller
+//! than the instruction is repeated in it.
 //!
 //! `wgmma`, where the SM has it and warpgroups have work: warpgroups lie below each other as far as there are rows, then side by side. Its
 //! operands come from shared memory, except a left one that is computed from another dot's result: that stays in registers.
@@ -53,8 +54,8 @@ pub fn unit(function: &Function, dot: OpId, precision: DotPrecision, options: &C
     let (x, y, acc) = (of(0)?, of(1)?, of(2)?);
     let (left, right) = (ty(0).shape(), ty(1).shape());
     let rank = left.len();
-    let (m, k, n) = (left[rank - 2], left[rank - 1], right[rank - 1]);
-    let fits = tensor_cores && m >= mma::M && n >= mma::N && k >= k_of(x.bits());
+    let (k, n) = (left[rank - 1], right[rank - 1]);
+    let fits = tensor_cores && n >= mma::LEAST_N && k >= k_of(x.bits());
     match (x, y, acc) {
         (Scalar::F16, Scalar::F16, Scalar::F32)
         | (Scalar::BF16, Scalar::BF16, Scalar::F32)

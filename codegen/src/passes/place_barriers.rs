@@ -207,7 +207,7 @@ impl Barriers {
                 OpKind::AsyncWait { pending: left } => pending.wait(left == 0),
                 OpKind::WgmmaWait { pending: left } => pending.retire(left),
                 OpKind::For(_) => pending = self.trips(pending, |this, p| this.block(function, op.regions[0], p)),
-                OpKind::While => {
+                OpKind::While { .. } => {
                     // The first region always runs, and runs last.
                     let after = self.trips(pending.clone(), |this, p| {
                         let p = this.block(function, op.regions[0], p);

@@ -223,7 +223,7 @@ impl Rebase<'_> {
             }
             out.append(&mut self.placed);
             out.push(id);
-            let loops = u32::from(matches!(op.kind, OpKind::For(_) | OpKind::While));
+            let loops = u32::from(matches!(op.kind, OpKind::For(_) | OpKind::While { .. }));
             self.loops += loops;
             for &region in &op.regions {
                 self.block(region);

@@ -275,7 +275,7 @@ impl Generator<'_> {
         self.b.op(OpKind::Yield, &[next, value], [], &[]);
         self.b.block = outer;
         self.values.truncate(known);
-        let done = self.b.op(OpKind::While, &[zero, carried.id], types, &[before, after]);
+        let done = self.b.op(OpKind::While { disable_licm: false }, &[zero, carried.id], types, &[before, after]);
         for result in self.b.function.op(done).results.clone() {
             self.push(result, None);
         }

@@ -118,7 +118,7 @@ impl<'f> Counter<'f> {
                     }
                 }
                 // Nobody knows how often, so it must not matter.
-                OpKind::While if self.busy[id.index()] => return None,
+                OpKind::While { .. } if self.busy[id.index()] => return None,
                 _ => {}
             }
         }
@@ -230,7 +230,7 @@ impl<'f> Counter<'f> {
                         self.add_symbolic(region, (scale, &mut *factors), amount, sum)?;
                     }
                 }
-                OpKind::While if self.busy[id.index()] => return None,
+                OpKind::While { .. } if self.busy[id.index()] => return None,
                 _ => {}
             }
         }

@@ -496,8 +496,12 @@ impl Bench<'_> {
             return;
         }
         let (unit, times) = tensor_unit(scalar, precision);
-        work.executed += flops * times * copies;
-        work.give(unit, flops * times);
+        // A tile that is smaller than the instruction is computed as often as it fits there; half of a thread's four results are then left out.
+        let rows = self.function.ty(result).shape().iter().rev().nth(1).copied().unwrap_or(1);
+        let repeated = f64::from((mma::M / rows).max(1) * (mma::N / n).max(1));
+        let left_out = if rows < mma::M { 2.0 } else { 1.0 };
+        work.executed += flops * times * copies * left_out;
+        work.give(unit, flops * times * repeated);
     }
 
     fn wgmma(&self, id: OpId, work: &mut Work) {

@@ -458,7 +458,7 @@ impl<'f> Layouts<'f> {
                 let carried = (0..op.operands.len()).filter(|&n| at(n)).filter_map(|n| around.of_operand(n));
                 carried.flat_map(|carried| [(carried.arg, false), (carried.result, false)]).collect()
             }
-            OpKind::While => {
+            OpKind::While { .. } => {
                 let args = &self.function.block(op.regions[0]).args;
                 (0..op.operands.len()).filter(|&n| at(n)).map(|n| (args[n], false)).collect()
             }
@@ -481,7 +481,7 @@ impl<'f> Layouts<'f> {
                             found.extend(carried.into_iter().flat_map(|carried| [(carried.result, false), (carried.arg, false)]));
                         }
                         OpKind::If => found.push((self.function.op(outer).results[n], false)),
-                        OpKind::While => {
+                        OpKind::While { .. } => {
                             let around = self.function.while_loop(outer);
                             found.extend(around.and_then(|around| around.args.get(n)).map(|&v| (v, false)));
                         }
@@ -551,12 +551,12 @@ impl<'f> Layouts<'f> {
             OpKind::Dot { .. } => (n == 2).then(|| self.products.get(&id).map(|p| p.layout))?,
             OpKind::Reduce { axis } => Some(self.reduced(id, *axis)),
             OpKind::For(_) => self.homes[function.for_loop(id)?.of_operand(n)?.arg.index()],
-            OpKind::While => self.homes[function.while_loop(id)?.args.get(n)?.index()],
+            OpKind::While { .. } => self.homes[function.while_loop(id)?.args.get(n)?.index()],
             OpKind::Yield => {
                 let outer = self.parents[id.index()].and_then(|b| self.owners[b.index()])?;
                 match function.op(outer).kind {
                     OpKind::For(_) | OpKind::If => self.homes[function.op(outer).results.get(n)?.index()],
-                    OpKind::While => self.homes[function.while_loop(outer)?.args.get(n)?.index()],
+                    OpKind::While { .. } => self.homes[function.while_loop(outer)?.args.get(n)?.index()],
                     _ => None,
                 }
             }

@@ -98,7 +98,7 @@ impl Layouts<'_> {
                 ValueDef::Result(id, _) => {
                     let op = function.op(id);
                     match &op.kind {
-                        OpKind::For(_) | OpKind::While => return None,
+                        OpKind::For(_) | OpKind::While { .. } => return None,
                         OpKind::If => {
                             let n = op.results.iter().position(|&r| r == value)?;
                             for &region in &op.regions {

@@ -340,7 +340,7 @@ fn reductions(module: &Module) -> (u64, bool) {
                     // The inner extent; a batch may stand in front.
                     longest = longest.max(along(0, function.ty(op.operands[0]).shape().len() - 1));
                 }
-                OpKind::For(_) | OpKind::While => loops = true,
+                OpKind::For(_) | OpKind::While { .. } => loops = true,
                 _ => {}
             }
         });

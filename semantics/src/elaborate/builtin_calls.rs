@@ -256,6 +256,7 @@ impl Evaluator<'_> {
     }
 
     fn call_condition(&mut self, arguments: &Arguments, _: ExprId) -> Eval<Value> {
+        self.disable_licm = self.flag(arguments, "disable_licm")?;
         Ok(arguments.value("arg1").clone())
     }
 

@@ -374,9 +374,8 @@ impl<'a> Evaluator<'a> {
             attrs.unroll = self.hint(&arguments, "loop_unroll_factor")?;
             attrs.disallow_acc_multi_buffer = self.flag(&arguments, "disallow_acc_multi_buffer")?;
             attrs.flatten = self.flag(&arguments, "flatten")?;
-            for name in ["warp_specialize", "disable_licm"] {
-                self.flag(&arguments, name)?;
-            }
+            attrs.disable_licm = self.flag(&arguments, "disable_licm")?;
+            self.flag(&arguments, "warp_specialize")?;
         }
         let given = |name: &str| (arguments.value(name).clone(), arguments.expr(name).unwrap_or(call));
         let mut values = vec![given("arg1")];

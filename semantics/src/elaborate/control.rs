@@ -3,7 +3,7 @@
 //! **Invariant:** nothing is promoted at a join: a name keeps its type on every way, or a problem says which way differs.
 
 use smol_str::SmolStr;
-use tritium_tile::{BlockId, OpKind, Type, ValueId};
+use tritium_tile::{BlockId, OpKind, Type, ValueId, ops::Constant};
 
 use super::{
     evaluator::{Eval, Evaluator, Poisoned, ProblemExt, problem},
@@ -219,10 +219,10 @@ impl<'a> Evaluator<'a> {
 
     fn undefined_like(&mut self, value: &Value) -> Value {
         match value {
-            Value::Tile(tile) => match tile.ty.elem {
-                Element::Scalar(dtype) => Value::Tile(self.constant_tile(&Const::Int(0), dtype, tile.ty.shape.clone())),
-                Element::Ptr { .. } => Value::Unknown,
-            },
+            Value::Tile(tile) => {
+                let id = self.emit_value(OpKind::Constant(Constant::Undefined), &[], &tile.ty);
+                Value::Tile(Tile { id, ty: tile.ty.clone(), varies: 0, undefined: None })
+            }
             Value::Tuple(items) => Value::Tuple(items.iter().map(|item| self.undefined_like(item)).collect()),
             Value::Const(_) => value.clone(),
             _ => Value::Unknown,

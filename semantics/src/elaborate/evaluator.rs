@@ -101,6 +101,8 @@ pub(super) struct Evaluator<'a> {
     /// What names that are not in scope mean, as far as they were asked for.
     pub globals: FxHashMap<SmolStr, Option<Global>>,
     pub loops: u32,
+    /// What the last `tl.condition` has said.
+    pub(super) disable_licm: bool,
     /// Blocks of the tile IR around what is emitted, and the most there were.
     blocks: u32,
     blocks_below: u32,
@@ -171,6 +173,7 @@ pub(super) fn evaluate(
         scope: Scope::default(),
         globals: FxHashMap::default(),
         loops: 0,
+        disable_licm: false,
         blocks: 0,
         blocks_below: 0,
         calls_below: 0,

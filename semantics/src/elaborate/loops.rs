@@ -270,10 +270,12 @@ impl<'a> Evaluator<'a> {
         let first_op = self.out.ops.len();
         let test_block = self.out.add_block();
         self.enter(test_block, &mut carried);
+        self.disable_licm = false;
         let test = self.inside(test_block, |s| {
             let value = s.eval(condition);
             s.while_condition(condition, value)
         });
+        let disable_licm = self.disable_licm;
         let test_args: Vec<ValueId> = self.out.block(test_block).args.to_vec();
 
         let block = self.out.add_block();
@@ -300,7 +302,7 @@ impl<'a> Evaluator<'a> {
         self.inside(test_block, |s| s.emit(OpKind::Condition, &operands, [], &[]));
         self.drop_unchanged(&mut carried, first_op, &[test_block, block]);
         let operands: Vec<ValueId> = carried.iter().flat_map(|c| c.changing().map(|t| t.id).collect::<Vec<_>>()).collect();
-        let op = self.emit(OpKind::While, &operands, carried_types(&carried), &[test_block, block]);
+        let op = self.emit(OpKind::While { disable_licm }, &operands, carried_types(&carried), &[test_block, block]);
         self.after_loop(op, carried, before_scope, body);
     }
 

@@ -96,7 +96,7 @@ impl Tracer<'_, '_> {
                 }
                 let inner = match op.kind {
                     OpKind::For(_) => self.all(&op.for_operands().bounds()),
-                    OpKind::While => function.while_loop(id).map_or(0, |around| self.out.of(around.condition)),
+                    OpKind::While { .. } => function.while_loop(id).map_or(0, |around| self.out.of(around.condition)),
                     OpKind::If => inputs,
                     _ => 0,
                 };
@@ -104,7 +104,7 @@ impl Tracer<'_, '_> {
                 let passed = function.passed(region);
                 let carried = match op.kind {
                     OpKind::For(_) => function.block(region).for_args().carried,
-                    OpKind::While => &function.block(op.regions[0]).args[..],
+                    OpKind::While { .. } => &function.block(op.regions[0]).args[..],
                     _ => &[],
                 };
                 for (&from, &to) in passed.iter().zip(carried) {
@@ -113,7 +113,7 @@ impl Tracer<'_, '_> {
                 for (&from, &to) in passed.iter().zip(&op.results) {
                     self.add(to, self.out.of(from) | inner);
                 }
-                if let OpKind::While = op.kind {
+                if let OpKind::While { .. } = op.kind {
                     for (&from, &to) in passed.iter().zip(&function.block(*op.regions.last().unwrap_or(&region)).args) {
                         self.add(to, self.out.of(from));
                     }

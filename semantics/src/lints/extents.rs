@@ -117,7 +117,7 @@ fn blocks_that_run(kernel: &Kernel<'_>) -> Vec<bool> {
         out[block.index()] = true;
         for &op in &kernel.function.block(block).ops {
             match kernel.function.op(op).kind {
-                OpKind::If | OpKind::While => {}
+                OpKind::If | OpKind::While { .. } => {}
                 OpKind::For(_) => pending.extend(kernel.function.op(op).regions.iter().filter(|&&r| trips(kernel, r).is_some())),
                 _ => pending.extend(&kernel.function.op(op).regions),
             }

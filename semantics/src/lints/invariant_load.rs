@@ -18,12 +18,12 @@ pub(super) const MAX_KEPT_ELEMENTS: u64 = 4096;
 pub(super) fn rule(kernel: &mut Kernel<'_>) {
     for id in kernel.ops() {
         let op = kernel.function.op(id);
-        let (OpKind::For(_) | OpKind::While, Some(&body)) = (&op.kind, op.regions.last()) else { continue };
+        let (OpKind::For(_) | OpKind::While { .. }, Some(&body)) = (&op.kind, op.regions.last()) else { continue };
         if runs_once(kernel, id) {
             continue;
         }
         let writes = Writes::of(kernel, &[id]);
-        let is_while = matches!(op.kind, OpKind::While);
+        let is_while = matches!(op.kind, OpKind::While { .. });
         if writes.opaque || writes.stores.is_empty() && !is_while || is_while && decides(kernel, body) {
             continue;
         }

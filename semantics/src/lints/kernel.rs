@@ -107,7 +107,7 @@ impl<'a> Kernel<'a> {
         while let Some((block, guarded)) = pending.pop() {
             for &op in &self.function.block(block).ops {
                 out[op.index()] = guarded;
-                let inner = guarded || matches!(self.function.op(op).kind, OpKind::If | OpKind::While);
+                let inner = guarded || matches!(self.function.op(op).kind, OpKind::If | OpKind::While { .. });
                 pending.extend(self.function.op(op).regions.iter().map(|&r| (r, inner)));
             }
         }

@@ -137,7 +137,7 @@ fn runs(kernel: &Kernel<'_>, pointer: ValueId) -> Vec<(ValueId, usize)> {
                 pending.push((kernel.operands(op)[0], before));
             }
             OpKind::Dot { .. } | OpKind::Reshape { .. } => {}
-            OpKind::For(_) | OpKind::While | OpKind::If => {}
+            OpKind::For(_) | OpKind::While { .. } | OpKind::If => {}
             _ => {
                 for &operand in kernel.operands(op) {
                     if kernel.function.ty(operand).shape().len() == dims.len() {

@@ -82,7 +82,7 @@ fn is_put_right(kernel: &Kernel<'_>, quotient: ValueId, divisor: ValueId) -> boo
         }
         for &user in &kernel.users[value.index()] {
             match &kernel.function.op(user).kind {
-                OpKind::Select | OpKind::Compare(_) | OpKind::If | OpKind::While | OpKind::For(_) => return true,
+                OpKind::Select | OpKind::Compare(_) | OpKind::If | OpKind::While { .. } | OpKind::For(_) => return true,
                 OpKind::Binary(BinaryOp::MaxS | BinaryOp::MinS | BinaryOp::And) => return true,
                 OpKind::Binary(BinaryOp::AddI) if kernel.operands(user).iter().any(|&v| kernel.numbers.same(v, divisor)) => {
                     return true;

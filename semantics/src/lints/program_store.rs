@@ -14,7 +14,7 @@ use crate::diagnostics::Code;
 
 pub(super) fn rule(kernel: &mut Kernel<'_>) {
     let ops = kernel.ops();
-    let is_locking = |kind: &OpKind| matches!(kind, OpKind::AtomicCas { .. } | OpKind::While);
+    let is_locking = |kind: &OpKind| matches!(kind, OpKind::AtomicCas { .. } | OpKind::While { .. });
     // What was left out could be a guard.
     if !kernel.complete || ops.iter().any(|&op| is_locking(&kernel.function.op(op).kind)) {
         return;

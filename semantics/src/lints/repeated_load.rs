@@ -94,7 +94,7 @@ impl Search<'_, '_> {
             if level + 1 < self.path.len() {
                 match function.op(ops[at]).kind {
                     // The second trip comes after all of the first.
-                    OpKind::For(_) | OpKind::While => {
+                    OpKind::For(_) | OpKind::While { .. } => {
                         let around = Writes::of(kernel, &ops[at..=at]);
                         // Which leaves the loop by itself, or is kept for what the loop needs.
                         if around.stores.is_empty() || !function.ty(result).is_scalar() {

@@ -36,7 +36,12 @@ impl Writes {
                     None => self.opaque = true,
                 },
                 OpKind::Load(attrs) if !attrs.volatile => {}
-                OpKind::For(_) | OpKind::While | OpKind::If | OpKind::Assume | OpKind::Assert { .. } | OpKind::Print { .. } => {}
+                OpKind::For(_)
+                | OpKind::While { .. }
+                | OpKind::If
+                | OpKind::Assume
+                | OpKind::Assert { .. }
+                | OpKind::Print { .. } => {}
                 kind => self.opaque |= !(kind.is_pure() || kind.is_terminator()),
             }
             for &region in &op.regions {
@@ -92,7 +97,7 @@ pub(super) fn root(kernel: &Kernel<'_>, pointer: ValueId) -> Option<ValueId> {
                         let carried = function.for_loop(id)?.carried(index)?;
                         pending.extend([carried.init, carried.next]);
                     }
-                    OpKind::While => pending.push(*function.while_loop(id)?.passed.get(index)?),
+                    OpKind::While { .. } => pending.push(*function.while_loop(id)?.passed.get(index)?),
                     OpKind::If => {
                         for &region in &op.regions {
                             pending.push(*function.passed(region).get(index)?);

@@ -117,7 +117,23 @@ def batched(A, B, C, S: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.co
             for batch, m, n, k in ((2, 32, 32, 32), (4, 16, 16, 16), (1, 64, 16, 32)):
                 a, b = number(rng, t, batch, m, k), number(rng, t, batch, k, n)
                 s.launch(FILE, f"batched_{name}_{batch}x{m}", "batched", {"A": a, "B": b, "C": Norm(f(a) @ f(b), bound(t, k, "tf32"), f32)}, {"S": batch, "M": m, "N": n, "K": k})
-    # Thin tiles, which no tensor core takes as they are.
+        # Tiles that are smaller than what tensor cores multiply at once are repeated there, by one warp and by many.
+        for m, n, k, warps in ((1, 2, 32, 1), (2, 4, 32, 1), (4, 16, 32, 4), (16, 4, 64, 4), (8, 64, 64, 4), (1, 128, 64, 8), (64, 2, 32, 2), (8, 1, 32, 1)):
+            a, b = number(rng, t, m, k), number(rng, t, k, n)
+            want = Bits(f(a) @ f(b), i32) if t == i8 else Norm(f(a) @ f(b), bound(t, k, precision or ""), out)
+            meta = {"M": m, "N": n, "K": k, "TA": False, "TB": False, "PRECISION": precision or "tf32"}
+            s.launch(FILE, f"small_{name}_{m}x{n}x{k}", "dot", {"A": a, "B": b, "C": want}, meta, num_warps=warps)
+    for m, n, k in ((4, 64, 32), (64, 4, 32)):
+        a, b = number(s.random("small loop"), f16, m, 150), number(s.random("small loop b"), f16, 150, n)
+        s.launch(FILE, f"small_loop_{m}x{n}", "dot_loop", {"A": a, "B": b, "C": Norm(f(a) @ f(b), bound(f16, 150), f32), "k": 150}, {"M": m, "N": n, "K": k})
+        a, b = number(s.random("small batch"), f16, 4, m, k), number(s.random("small batch b"), f16, 4, k, n)
+        s.launch(FILE, f"small_batched_{m}x{n}", "batched", {"A": a, "B": b, "C": Norm(f(a) @ f(b), bound(f16, k), f32)}, {"S": 4, "M": m, "N": n, "K": k})
+    a, b, d = number(rng, f16, 8, 32), number(rng, f16, 32, 64), number(rng, f16, 64, 16)
+    y = f((f(a) @ f(b)).astype(f16)) @ f(d)
+    s.launch(FILE, "small_chain", "chain", {"A": a, "B": b, "D": d, "C": Norm(y, 2.0**-10, f32)}, {"M": 8, "N": 64, "K": 32, "P": 16})
+    a, b, d = number(rng, f16, 4, 64), number(rng, f16, 64, 16), number(rng, f16, 4, 16)
+    s.launch(FILE, "small_acc_f16", "dot_acc", {"A": a, "B": b, "D": d, "C": Norm(f(a) @ f(b) + f(d), 4 * float(info(f16).eps) * 8, f16)}, {"M": 4, "N": 16, "K": 64, "T": "tl.float16"})
+    # Thin tiles.
     for m, n, k in ((1, 16, 16), (8, 16, 16), (16, 8, 32), (4, 4, 16), (16, 1, 64)):
         a, b = number(s.random("thin"), f16, m, k), number(s.random("thin b"), f16, k, n)
         s.launch(FILE, f"thin_{m}x{n}x{k}", "dot", {"A": a, "B": b, "C": Norm(f(a) @ f(b), bound(f16, k), f32)}, {"M": m, "N": n, "K": k, "TA": False, "TB": False, "PRECISION": "tf32"})

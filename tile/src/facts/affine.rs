@@ -209,7 +209,7 @@ impl Walk<'_> {
             let op = self.function.op(id);
             match &op.kind {
                 OpKind::For(_) => self.for_loop(id),
-                OpKind::While | OpKind::If | OpKind::Reduce { .. } | OpKind::Scan { .. } | OpKind::Map { .. } => {
+                OpKind::While { .. } | OpKind::If | OpKind::Reduce { .. } | OpKind::Scan { .. } | OpKind::Map { .. } => {
                     for &region in &op.regions {
                         for &arg in &self.function.block(region).args {
                             self.opaque(arg);

@@ -128,7 +128,7 @@ pub(super) fn transfer(function: &Function, facts: &Facts, op: &Op, result: Valu
     };
     match &op.kind {
         OpKind::Constant(Constant::Int(n)) => Axis::uniform(shape, power_of(*n), Some(*n)),
-        OpKind::Constant(Constant::Float(_)) => Axis::uniform(shape, 1, None),
+        OpKind::Constant(Constant::Float(_) | Constant::Undefined) => Axis::uniform(shape, 1, None),
         OpKind::ProgramId { .. } | OpKind::NumPrograms { .. } => unknown(),
         OpKind::Iota { start, .. } => Axis {
             divisibility: smallvec![power_of(i64::from(*start))],

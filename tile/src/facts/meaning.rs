@@ -184,7 +184,7 @@ impl Walk<'_> {
                 self.learned |= self.join_all(next, args);
                 self.join_all(args, results);
             }
-            OpKind::While => {
+            OpKind::While { .. } => {
                 let Some(WhileLoop { init, before, args, passed, after, after_args, next, results, .. }) =
                     function.while_loop(id)
                 else {

@@ -57,7 +57,7 @@ impl<'r> Machine<'r> {
                 }
                 return self.op(frame, id);
             }
-            OpKind::While | OpKind::Call { .. } | OpKind::Map { .. } => return self.op(frame, id),
+            OpKind::While { .. } | OpKind::Call { .. } | OpKind::Map { .. } => return self.op(frame, id),
             OpKind::Load(_) | OpKind::Store(_) | OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. } | OpKind::Assert { .. } => {
                 return self.checked_effect(frame, id);
             }

@@ -5,7 +5,7 @@
 //! likewise one that computes a single column. A loop runs over the inner dimension. **Invariant:** bases are unit vectors or zero, so a thread's elements are the product of its rows and
 //! its columns; an inner step that is a multiple of [`depth`] moves an address by a constant.
 
-use super::{Bases, Distributed, SharedLayout, Side, algebra::shift_of, blocked::blocked, shared::row_major};
+use super::{Bases, Distributed, SharedLayout, Side, algebra::shift_of, blocked::blocked, mma, shared::row_major};
 use crate::types::Shape;
 
 /// A row of banks is 2 to this many words.
@@ -46,7 +46,12 @@ pub fn accumulator(shape: &[u32], num_warps: u32) -> Distributed {
     }
     warps[row] *= rest;
     let order: Vec<u8> = (0..rank as u8).rev().collect();
-    blocked(shape, &size, &lanes, &warps, &order)
+    let mut layout = blocked(shape, &size, &lanes, &warps, &order);
+    // What multiplies is read off the layout.
+    if mma::is_accumulator(&layout) {
+        layout.lane.swap(0, 1);
+    }
+    layout
 }
 
 /// Steps along the inner dimension that the body of the loop makes: a power of two that divides it.
@@ -119,7 +124,6 @@ pub fn operand_index(side: Side, result: &[u32], operand: &[u32], flat: u32, inn
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::mma;
 
     #[test]
     fn every_result_is_covered_and_no_tensor_core_claims_it() {

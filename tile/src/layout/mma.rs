@@ -18,9 +18,12 @@ pub enum Side {
     B,
 }
 
-/// Rows and columns of one `mma.sync` accumulator.
+/// Rows and columns of one `mma.sync` accumulator. A smaller tile is repeated in its registers and lanes.
 pub const M: u32 = 16;
 pub const N: u32 = 8;
+
+/// Columns of an accumulator at least: with one, nothing would tell its layout from others.
+pub const LEAST_N: u32 = 2;
 
 /// Elements along k of one `mma.sync` for operands of `bits`: 8 for tf32, 16 for 16-bit, 32 for 8-bit.
 pub fn k_of(bits: u32) -> u32 {
@@ -42,6 +45,12 @@ impl Fragment<'_> {
         let basis = row << shift_of(self.shape, rank - 2) | column;
         self.used |= basis;
         basis
+    }
+
+    /// Registers and lanes of one instruction's accumulator.
+    fn accumulator(&mut self) -> (Bases, Bases) {
+        let register = nonzero([self.basis(0, 1), self.basis(8, 0)]);
+        (register, [(0, 2), (0, 4), (1, 0), (2, 0), (4, 0)].into_iter().map(|(r, c)| self.basis(r, c)).collect())
     }
 
     /// The basis of the same matrix of the batch as `flat` of the accumulator; 0 for the first.
@@ -74,8 +83,7 @@ fn nonzero(bases: impl IntoIterator<Item = u32>) -> Bases {
 pub fn mma16816_accumulator(shape: &[u32], warps_m: u32, warps_n: u32) -> Distributed {
     let rank = shape.len();
     let mut f = Fragment { shape, used: 0 };
-    let mut register = nonzero([f.basis(0, 1), f.basis(8, 0)]);
-    let lane: Bases = [(0, 2), (0, 4), (1, 0), (2, 0), (4, 0)].into_iter().map(|(r, c)| f.basis(r, c)).collect();
+    let (mut register, lane) = f.accumulator();
     let mut warp = Bases::new();
     for bit in 0..warps_n.ilog2() {
         warp.push(f.basis(0, N << bit));
@@ -146,9 +154,15 @@ fn row(parent: &Distributed, flat: u32) -> u32 {
 /// Whether a layout is an accumulator of `mma.sync`, whatever made it.
 pub fn is_accumulator(layout: &Distributed) -> bool {
     let rank = layout.shape.len();
-    if rank < 2 || layout.shape[rank - 2] < M || layout.shape[rank - 1] < N {
+    if rank < 2 || layout.shape[rank - 1] < LEAST_N {
         return false;
     }
-    let row = layout.shape[rank - 1];
-    layout.register.starts_with(&[1, 8 * row]) && layout.lane[..] == [2, 4, row, 2 * row, 4 * row]
+    let (register, lane) = Fragment { shape: &layout.shape, used: 0 }.accumulator();
+    layout.register.starts_with(&register) && layout.lane == lane
+}
+
+/// Whether it is one of a whole instruction at least, which hardly any layout is by chance.
+pub fn is_whole_accumulator(layout: &Distributed) -> bool {
+    let rank = layout.shape.len();
+    rank >= 2 && layout.shape[rank - 2] >= M && layout.shape[rank - 1] >= N && is_accumulator(layout)
 }

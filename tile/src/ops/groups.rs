@@ -31,7 +31,7 @@ macro_rules! kinds {
     };
     // Runs its regions as the program goes.
     (Control) => {
-        $crate::OpKind::For(_) | $crate::OpKind::While | $crate::OpKind::If
+        $crate::OpKind::For(_) | $crate::OpKind::While { .. } | $crate::OpKind::If
     };
     // Hands values to another block or function.
     (Transfer) => {

@@ -146,7 +146,7 @@ operations! {
 
     OpKind::For(_) => "for",                           L0 1 Loop        Placed, Buffers Map [OpKind::For(LoopAttrs::default())];
     // It may not end.
-    OpKind::While => "while",                          L0 2 Loop        Stays,  Buffers Map [OpKind::While];
+    OpKind::While { .. } => "while",                          L0 2 Loop        Stays,  Buffers Map [OpKind::While { disable_licm: false }];
     OpKind::If => "if",                                L0 2 Branch      Placed, Buffers Yes [OpKind::If];
     OpKind::Yield => "yield",                          L0 0 Terminator  Placed, Buffers Yes [OpKind::Yield];
     OpKind::Condition => "condition",                  L0 0 Terminator  Stays,  Buffers Map [OpKind::Condition];

@@ -25,7 +25,7 @@ pub(super) fn literal(function: &Function, value: ValueId) -> Option<Constant> {
 pub(super) fn as_mlir_folds(function: &Function, op: &Op) -> Option<Change> {
     let float = |n: usize| match literal(function, *op.operands.get(n)?)? {
         Constant::Float(value) => Some(value),
-        Constant::Int(_) => None,
+        Constant::Int(_) | Constant::Undefined => None,
     };
     let constant = |value: f64| Some(Change::Constant(Constant::Float(value)));
     match (&op.kind, float(0), float(1)) {
@@ -72,7 +72,7 @@ pub(super) fn exact(function: &Function, op: &Op, literal: &dyn Fn(ValueId) -> O
         }
         OpKind::Select => match literal(op.operands[0])? {
             Constant::Int(condition) => return literal(op.operands[if condition & 1 == 0 { 2 } else { 1 }]),
-            Constant::Float(_) => return None,
+            Constant::Float(_) | Constant::Undefined => return None,
         },
         OpKind::Compare(predicate) => {
             return compare(*predicate, float(0)?, float(1)?).map(|holds| Constant::Int(i64::from(holds)));

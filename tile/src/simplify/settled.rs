@@ -15,7 +15,7 @@ pub(super) fn settled(function: &Function, id: OpId) -> Vec<(ValueId, ValueId)> 
             let unchanged = literals::unchanged(function, id).into_iter();
             unchanged.flat_map(|carried| [(carried.arg, carried.init), (carried.result, carried.init)]).collect()
         }
-        OpKind::While => of_while(function, id),
+        OpKind::While { .. } => of_while(function, id),
         OpKind::If if op.regions.len() == 2 => {
             let [then, otherwise] = [0, 1].map(|region| function.passed(op.regions[region]));
             let both = op.results.iter().zip(then.iter().zip(otherwise));

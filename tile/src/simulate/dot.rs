@@ -71,10 +71,13 @@ impl<'r> Machine<'r> {
         let (ra, rb) = (self.tile(frame, id, a)?, self.tile(frame, id, b)?);
         let mut sums: Vec<Register> = self.tile(frame, id, c)?.to_vec();
         let (in_a, in_b, in_c) = (by_index(la), by_index(lb), by_index(lc));
-        let (n_bits, mn_bits) = (lc.shape[rank - 1].ilog2(), shift_of(&lc.shape, rank - 2) + lc.shape[rank - 2].ilog2());
+        // A tile that is smaller than the instruction is repeated.
+        let (rows, columns) = (lc.shape[rank - 2], lc.shape[rank - 1]);
+        let (row, column) = (|at: u32| at & (rows - 1), |at: u32| at & (columns - 1));
+        let (n_bits, mn_bits) = (columns.ilog2(), shift_of(&lc.shape, rank - 2) + rows.ilog2());
         let tiles: Vec<(u32, u32, u32)> = in_c
             .keys()
-            .map(|&index| (index >> mn_bits, index >> n_bits & (lc.shape[rank - 2] - 1), index & (lc.shape[rank - 1] - 1)))
+            .map(|&index| (index >> mn_bits, row(index >> n_bits), column(index)))
             .filter(|(_, m, n)| m % mma::M == 0 && n % mma::N == 0)
             .collect();
         let batch_stride = |l: &Distributed| shift_of(&l.shape, rank - 2) + l.shape[rank - 2].ilog2();
@@ -83,7 +86,7 @@ impl<'r> Machine<'r> {
         let split = precision == DotPrecision::Tf32x3 && element == Scalar::F32;
         // The registers that bring the words of one instruction.
         let of_a = |batch: u32, m: u32, k0: u32| -> Option<Vec<u32>> {
-            let at = |w: u32, j: u32| batch << batch_stride(la) | (m + 8 * (w & 1)) << k.ilog2() | (k0 + 4 * e * (w >> 1) + j);
+            let at = |w: u32, j: u32| batch << batch_stride(la) | row(m + 8 * (w & 1)) << k.ilog2() | (k0 + 4 * e * (w >> 1) + j);
             (0..4).flat_map(|w| (0..e).map(move |j| (w, j))).map(|(w, j)| in_a.get(&at(w, j)).copied()).collect()
         };
         let of_b = |batch: u32, n: u32, k0: u32| -> Option<Vec<u32>> {
@@ -104,8 +107,8 @@ impl<'r> Machine<'r> {
                     let registers = of_b(batch, n, k0).ok_or_else(|| refuse(self))?;
                     place.insert((0..warps).map(|w| fragment_b(&rb, &registers, w, e, k_tile)).collect());
                 }
-                let first = batch << mn_bits | m << n_bits | n;
-                let places = [first, first + 1, first + (8 << n_bits), first + (8 << n_bits) + 1];
+                let at = |m, n| batch << mn_bits | row(m) << n_bits | column(n);
+                let places = [at(m, n), at(m, n + 1), at(m + 8, n), at(m + 8, n + 1)];
                 let registers: Vec<usize> =
                     places.iter().map(|i| in_c.get(i).map(|&r| r as usize)).collect::<Option<_>>().ok_or_else(|| refuse(self))?;
                 let (all_a, all_b) = (&operands_a[&(batch, m, k0)], &operands_b[&(batch, n, k0)]);

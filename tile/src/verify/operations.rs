@@ -96,7 +96,7 @@ impl Checker<'_> {
                 dot_rule(types, results[0])
             }
             OpKind::For(_) => self.for_rule(&given),
-            OpKind::While => self.while_rule(&given),
+            OpKind::While { .. } => self.while_rule(&given),
             OpKind::If => self.if_rule(&given),
             OpKind::Yield | OpKind::Condition => {
                 // What it must pass on is checked with the op it ends a region of.
@@ -601,6 +601,7 @@ fn constant_rule(given: &Given<'_>, constant: &Constant) -> Rule {
     given.count(0..=0, 1)?;
     let scalar = tile_scalar(results[0]);
     match constant {
+        Constant::Undefined => Ok(()),
         Constant::Int(_) => ask(scalar.is_some_and(Scalar::is_int), || "an integer constant has an integer type"),
         Constant::Float(_) => ask(scalar.is_some_and(Scalar::is_float), || "a float constant has a float type"),
     }

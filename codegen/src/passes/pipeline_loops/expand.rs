@@ -79,7 +79,8 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule, options: &Compile
     }
     e.origin = source.origin;
     let blocks = schedule.windows.len() as u32;
-    let groups = schedule.fetches.iter().any(|f| f.ring.is_some() && !schedule.windows.contains_key(&f.load));
+    // Each copy is a group of its own.
+    let copies = schedule.fetches.iter().filter(|f| f.ring.is_some() && !schedule.windows.contains_key(&f.load)).count() as u32;
     if blocks > 0 {
         e.make_mbarriers(slot_count, blocks);
     }
@@ -97,9 +98,6 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule, options: &Compile
             let comes = e.compare(Predicate::LtS, bounds.lower, bound);
             let slot = e.int(i64::from(trip), Scalar::I32);
             e.strand(strand, old, Trip { counter, comes, slot }, state, &mut carried);
-        }
-        if groups && ring_stage.is_some_and(|stage| stage <= time) {
-            e.effect(OpKind::AsyncCommit, &[]);
         }
     }
     let distances: Vec<(ValueId, ValueId)> =
@@ -145,8 +143,8 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule, options: &Compile
         initial.push(parity);
         arg(e, parity)
     });
-    if let Some(stage) = ring_stage.filter(|_| groups) {
-        e.effect(OpKind::AsyncWait { pending: ahead(stage) - 1 }, &[]);
+    if let Some(stage) = ring_stage.filter(|_| copies > 0) {
+        e.effect(OpKind::AsyncWait { pending: (ahead(stage) - 1) * copies }, &[]);
     }
     if let (Some((_, read)), Some(parity)) = (slots, parity)
         && let Some(mbarrier) = e.mbarrier(read)
@@ -170,9 +168,6 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule, options: &Compile
     let mut results: Vec<ValueId> = Vec::new();
     let mut views: Vec<(OpId, ValueId)> = Vec::new();
     if let Some((write, read)) = slots {
-        if groups {
-            e.effect(OpKind::AsyncCommit, &[]);
-        }
         let next = e.next_slot(read, slot_count);
         // The buffer read on this trip is filled again on the next, or, with one to spare, on the one after that.
         results = vec![if schedule.spare { e.next_slot(write, slot_count) } else { read }, next];
@@ -214,7 +209,7 @@ pub(super) fn expand(module: &mut Module, schedule: &Schedule, options: &Compile
     }
     // Behind the loop.
     e.origin = source.origin;
-    if groups {
+    if copies > 0 {
         e.effect(OpKind::AsyncWait { pending: 0 }, &[]);
     }
     if let Some(mbarriers) = e.mbarriers {
@@ -462,6 +457,7 @@ impl Expander<'_> {
                     let buffer = self.value(OpKind::LocalIndex, &[ring, slot], ty);
                     let attrs = AsyncCopyAttrs { vector: attrs.vector, cache: attrs.cache, eviction: attrs.eviction };
                     self.effect(OpKind::AsyncCopy(attrs), &[operands[0], buffer, mask]);
+                    self.effect(OpKind::AsyncCommit, &[]);
                 }
                 None => {
                     let ty = self.function.ty(load.results[0]).clone();

@@ -266,3 +266,93 @@ fn sums_of_8_bit_floats_that_leave_the_tensor_core() {
     "#]]
     .assert_eq(&module(text, "x: *fp8e5; y: *f32"));
 }
+
+#[test]
+fn loops_carry_what_is_asked_of_them() {
+    let text = "
+        @triton.jit
+        def kernel(x, n):
+            s = n
+            for i in tl.range(n, num_stages=2, loop_unroll_factor=4, flatten=True, disallow_acc_multi_buffer=True, disable_licm=True):
+                s += i
+            while tl.condition(s > n, disable_licm=True):
+                s -= 1
+            while tl.condition(s > 0):
+                s -= 2
+            tl.store(x, s)
+    ";
+    expect![[r#"
+        module L0
+        func @kernel(%x: *i32, %n: i32) {
+          %0 = constant 0 : i32 @1
+          %1 = constant 1 : i32 @1
+          %2 = for %0, %n, %1, %n num_stages=2 unroll=4 flatten disallow_acc_multi_buffer disable_licm : i32 @1 {
+          ^(%3: i32, %4: i32):
+            %5 = add.i %4, %3 : i32 @3
+            yield %5 @1
+          }
+          %6 = while %2 disable_licm : i32 @4 {
+          ^(%7: i32):
+            %8 = gt.s %7, %n : i1 @7
+            condition %8, %7 @4
+          } do {
+          ^(%9: i32):
+            %10 = constant 1 : i32 @8
+            %11 = sub.i %9, %10 : i32 @8
+            yield %11 @4
+          }
+          %12 = while %6 : i32 @9 {
+          ^(%13: i32):
+            %14 = constant 0 : i32 @12
+            %15 = gt.s %13, %14 : i1 @12
+            condition %15, %13 @9
+          } do {
+          ^(%16: i32):
+            %17 = constant 2 : i32 @13
+            %18 = sub.i %16, %17 : i32 @13
+            yield %18 @9
+          }
+          store %x, %12 @15
+          return @14
+        }
+    "#]]
+    .assert_eq(&module(text, "x: *i32; n: i32"));
+}
+
+#[test]
+fn a_way_without_return_gives_nothing_defined() {
+    let text = "
+        @triton.jit
+        def half(x, n):
+            if n > 0:
+                return x, n
+
+        @triton.jit
+        def kernel(x, n):
+            p, m = half(x, n)
+            tl.store(p, m)
+    ";
+    expect![[r#"
+        module L0
+        func @kernel(%x: *i32, %n: i32) {
+          %0, %1 = call @half, %x, %n : *i32, i32 @1
+          store %0, %1 @6
+          return @5
+        }
+
+        func @half(%x: *i32, %n: i32) -> *i32, i32 {
+          %0 = constant 0 : i32 @3
+          %1 = gt.s %n, %0 : i1 @3
+          %2, %3 = if %1 : *i32, i32 @2 {
+            yield %x, %n @2
+          } else {
+            %4 = constant undefined : *i32 @2
+            %5 = constant undefined : i32 @2
+            yield %4, %5 @2
+          }
+          return %2, %3
+        }
+        6: CTL013 at `half`: `half` returns (*i32, i32) on one way and reaches its end on another: the value is undefined there. Return one on every way
+            called at 12: `half(x, n)`
+    "#]].assert_eq(&module(text, "x: *i32; n: i32"));
+}
