@@ -42,9 +42,12 @@ class Instruction:
         return next((value for name, value in table.items() if self.name.startswith(name)), otherwise)
 
 
-def read(path):
-    """The instructions of a kernel, and its loops as pairs of indices, ends included."""
-    text = subprocess.run(["nvdisasm", "-hex", "-c", path], capture_output=True, text=True, check=True).stdout
+def disassembled(path):
+    return subprocess.run(["nvdisasm", "-hex", "-c", path], capture_output=True, text=True, check=True).stdout
+
+
+def read(text):
+    """The instructions of a disassembled kernel, and its loops as pairs of indices, ends included."""
     instructions, labels, first = [], {}, None
     for line in text.splitlines():
         if label := LABEL.match(line):
@@ -90,8 +93,8 @@ def issued(instructions):
     return [*times, now], waits
 
 
-def summary(path, stalls=0):
-    instructions, loops = read(path)
+def summary(name, text, stalls=0):
+    instructions, loops = read(text)
     innermost = [loop for loop in loops if not any(loop[0] <= other[0] and other[1] <= loop[1] and other != loop for other in loops)]
     # The second trip of a loop tells what a trip takes.
     order, trips = [], []
@@ -106,7 +109,7 @@ def summary(path, stalls=0):
     outside = times[-1] - 2 * sum(takes)
     words = [f"{registers(instructions)} registers", f"{len(instructions)} instructions", f"{outside} cycles outside loops"]
     words += [f"{cycles} a trip of {after - first} instructions" for cycles, (first, after) in zip(takes, trips)]
-    lines = [f"{path}: {', '.join(words)}"]
+    lines = [f"{name}: {', '.join(words)}"]
     first_trips = {at for first, after in trips for at in range(2 * first - after, first)}
     counted = sorted((at for at in range(len(order)) if at not in first_trips), key=lambda at: -waits[at][0])
     for at in counted[:stalls]:
@@ -122,4 +125,4 @@ if __name__ == "__main__":
     parser.add_argument("--stalls", type=int, default=0, metavar="N")
     options = parser.parse_args()
     for path in options.files:
-        print(summary(path, options.stalls))
+        print(summary(path, disassembled(path), options.stalls))
