@@ -142,3 +142,22 @@ def scores(Q, K, S):
     q = tl.load(Q + r[:, None] * 24 + d[None, :], mask=d[None, :] < 24, other=0.0)  # SAN011: q = tl.load(Q + r[:, None] * 24 + d[None, :], mask=d[None, :] < 24)
     k = tl.load(K + d[:, None] * 16 + r[None, :], mask=d[:, None] < 24, other=0.0)
     tl.store(S + r[:, None] * 16 + r[None, :], tl.dot(q, k))  # here
+
+
+# == a helper returns on one way only
+# /// tritium
+# [launch.few]
+# grid = [1]
+# args = { X = "f32[16] = normal(0, 1)", Y = "f32[16]", n = 3 }
+# ///
+@triton.jit
+def halved(x, n):
+    if n > 4:
+        return x * 0.5
+    return x  # SAN003: pass
+
+
+@triton.jit
+def halve(X, Y, n):
+    i = tl.arange(0, 16)
+    tl.store(Y + i, halved(tl.load(X + i), n))  # here

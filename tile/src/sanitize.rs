@@ -193,7 +193,7 @@ impl Sanitizer {
     /// An element decides something that is seen: `what`, "what this stores". Whether it may not be judged further.
     fn decides(&mut self, lane: Lane<'_>, labels: u64, what: &str, tensor: Option<(usize, usize)>) -> bool {
         let mut is_told = false;
-        for kind in [Kind::Undefined, Kind::ZeroFill, Kind::Uninitialised, Kind::Outside, Kind::Division] {
+        for kind in [Kind::Undefined, Kind::Missing, Kind::ZeroFill, Kind::Uninitialised, Kind::Outside, Kind::Division] {
             // What comes from several sites is told of the first.
             let Some(bit) = kind.first_of(labels) else { continue };
             is_told = true;
@@ -209,6 +209,11 @@ impl Sanitizer {
                 Kind::Undefined => self.tell(Check::Undefined, lane, lane.at, |this| Told {
                     message: format!("an undefined element decides {what}"),
                     related: vec![(at, "left undefined here: the mask is off and there is no `other`".into())],
+                    tensor: place(this),
+                }),
+                Kind::Missing => self.tell(Check::Undefined, lane, lane.at, |this| Told {
+                    message: format!("an undefined value decides {what}"),
+                    related: vec![(at, "left undefined here: this way returns nothing".into())],
                     tensor: place(this),
                 }),
                 Kind::ZeroFill => self.tell(Check::ZeroFill, lane, at, |this| Told {

@@ -526,7 +526,12 @@ impl<'r> Machine<'r> {
                 let result = op.results[0];
                 let elem = function.ty(result).elem();
                 let data = match (constant, elem) {
-                    (Constant::Undefined, elem) => Data::poison(elem, frame.width),
+                    (Constant::Undefined, elem) => {
+                        let lanes = Lanes::undefined_by(id, elem, frame.width);
+                        let n = self.num_registers(frame, id, result)?;
+                        self.set(frame, result, vec![lanes; n]);
+                        return Ok(());
+                    }
                     (Constant::Int(value), elem) => Data::ints(elem, *value, frame.width),
                     (Constant::Float(value), Elem::Scalar(s)) => Data::floats(s, *value, frame.width),
                     (Constant::Float(_), Elem::Ptr(_)) => return Err(self.malformed(frame, id, "a pointer is no float")),

@@ -359,7 +359,9 @@ impl fmt::Display for LaunchReport {
             let first: Vec<String> = output.first.iter().map(|&x| short(x)).collect();
             let (min, max, mean) = (short(output.min), short(output.max), short(output.mean));
             writeln!(f, "  {}  {}", output.name, output.ty)?;
-            writeln!(f, "     min {min}  max {max}  mean {mean}  first {} …", first.join(" "))?;
+            if !first.is_empty() {
+                writeln!(f, "     min {min}  max {max}  mean {mean}  first {} …", first.join(" "))?;
+            }
             if output.nan > 0 {
                 writeln!(f, "     {} elements are NaN", output.nan)?;
             }

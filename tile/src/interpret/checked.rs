@@ -11,7 +11,7 @@ use super::{
 use crate::{
     kinds,
     module::{OpId, ValueId},
-    ops::OpKind,
+    ops::{Constant, OpKind},
     sanitize::{At, GlobalAccess, Labels, Operand, Sanitizer},
     types::{Elem, Scalar},
 };
@@ -76,6 +76,7 @@ impl<'r> Machine<'r> {
             let Slot::Tile(data, labels) = slot else { continue };
             let (ty, from) = (function.ty(value), |n: usize| function.ty(op.operands[n]));
             *labels = match &op.kind {
+                OpKind::Constant(Constant::Undefined) => sanitizer.missing(at, data.len()),
                 OpKind::Reduce { .. } | OpKind::Scan { .. } => {
                     let mut tile = Tile { data: Data::I1(Vec::new()), labels: std::mem::take(labels) };
                     sanitizer.reduced(at, function, op.regions[0], &operands, &mut tile);

@@ -20,6 +20,8 @@ pub(crate) struct Labels(Option<Rc<Data>>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     Undefined,
+    /// Of a way that returns nothing.
+    Missing,
     ZeroFill,
     Uninitialised,
     /// Read from between the elements of a view.
@@ -50,7 +52,8 @@ pub(super) struct Sites {
 impl Kind {
     const fn range(self) -> Range<u32> {
         match self {
-            Kind::Undefined => 0..20,
+            Kind::Undefined => 0..18,
+            Kind::Missing => 18..20,
             Kind::ZeroFill => 20..26,
             Kind::Uninitialised => 26..32,
             Kind::Outside => 32..34,
@@ -73,8 +76,12 @@ impl Kind {
 }
 
 /// What stands for any value at all.
-pub(super) const UNKNOWN: u64 =
-    Kind::Undefined.bits() | Kind::ZeroFill.bits() | Kind::Uninitialised.bits() | Kind::Outside.bits() | Kind::Division.bits();
+pub(super) const UNKNOWN: u64 = Kind::Undefined.bits()
+    | Kind::Missing.bits()
+    | Kind::ZeroFill.bits()
+    | Kind::Uninitialised.bits()
+    | Kind::Outside.bits()
+    | Kind::Division.bits();
 
 impl Sites {
     /// The bit of a site; none if there are too many of its kind.

@@ -30,6 +30,12 @@ impl Sanitizer {
         self.with(from, at, begins, result.len(), &made)
     }
 
+    /// The labels of a value that may be anything.
+    pub(crate) fn missing(&mut self, at: At, len: usize) -> Labels {
+        let label = self.sites.label(Site { kind: Kind::Missing, at, via: None });
+        Labels::new(vec![label as i64; len])
+    }
+
     /// A further site for some elements, where they are known.
     fn with(&mut self, from: Labels, at: At, kind: Kind, len: usize, elements: &[usize]) -> Labels {
         if elements.is_empty() {

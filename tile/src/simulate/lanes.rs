@@ -40,6 +40,11 @@ impl Lanes {
         Rc::new(Lanes { data, undefined })
     }
 
+    /// Of any value, as an operation has left them.
+    pub(super) fn undefined_by(op: OpId, elem: Elem, len: usize) -> Register {
+        Rc::new(Lanes { data: Data::poison(elem, len), undefined: Some(vec![op.0 + 1; len].into()) })
+    }
+
     /// Other data, as far as these are defined.
     pub(super) fn with(&self, data: Data) -> Register {
         Rc::new(Lanes { data, undefined: self.undefined.clone() })
