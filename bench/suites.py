@@ -191,6 +191,8 @@ def main():
         if told:
             lines += [title, "", *(f"- {line}" for line in told), ""]
     if trials:
+        from tritium.report import Comparison
+
         verdicts = collections.Counter(trial["verdict"] for _, trial in trials)
         lines += ["Compared with Triton's results:", "", *(f"- {count}: {verdict or 'the time was up'}" for verdict, count in verdicts.most_common()), ""]
         timed = [(trial["us"][1] / trial["us"][0], name, trial) for name, trial in trials if trial["us"]]
@@ -209,10 +211,8 @@ def main():
                 "",
             ]
         differ = [(name, trial) for name, trial in trials if trial["verdict"] == "differs" or trial["verdict"].startswith("not ")]
-        strays = lambda trial: f", {trial['strays']} elements finite in one only" if trial["strays"] else ""
         lines += [
-            f"- `{name}`: {t['verdict']}, error {t['error']:.1e} of {t['bound']:.1e}{strays(t)}, worst {t['worst']} of {t['dtype']}; {t['specialisation']}"
-            for name, t in differ[:40]
+            f"- `{name}`: {t['verdict']}, {Comparison(**t).told_error()}, worst {t['worst']} of {t['dtype']}; {t['specialisation']}" for name, t in differ[:40]
         ]
         if arguments.csv:
             with open(arguments.csv, "w", newline="") as out:

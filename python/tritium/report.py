@@ -26,6 +26,8 @@ VERDICTS = (
     "differs",
 )
 SAME, WITHIN, TWO_RUNS, ROUNDING, ATOMICS, DIFFERS = range(len(VERDICTS))
+#: Another result of Triton's is as far off as ours if ours is at most so many times as far: of a few runs none is the farthest.
+AS_FAR = 4
 
 
 class Distance(NamedTuple):
@@ -65,7 +67,7 @@ class Difference:
 
     def is_as_far_as(self, other):
         """Whether another result of Triton's is about as far from its first."""
-        return self.distance.error <= max(self.bound, 4 * other.error) and self.distance.strays <= 4 * other.strays
+        return self.distance.error <= max(self.bound, AS_FAR * other.error) and self.distance.strays <= AS_FAR * other.strays
 
 
 @dataclasses.dataclass

@@ -265,6 +265,7 @@ pub struct ImportAlias {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SourceMap {
     pub exprs: Vec<TextRange>,
+    /// Of a compound statement what stands before its block; of a function all of it.
     pub stmts: Vec<TextRange>,
     /// Arguments of calls, by their values, in the order of the values' ids.
     pub arguments: Vec<(ExprId, TextRange)>,

@@ -525,19 +525,14 @@ impl<'r> Machine<'r> {
             OpKind::Constant(constant) => {
                 let result = op.results[0];
                 let elem = function.ty(result).elem();
-                let data = match (constant, elem) {
-                    (Constant::Undefined, elem) => {
-                        let lanes = Lanes::undefined_by(id, elem, frame.width);
-                        let n = self.num_registers(frame, id, result)?;
-                        self.set(frame, result, vec![lanes; n]);
-                        return Ok(());
-                    }
-                    (Constant::Int(value), elem) => Data::ints(elem, *value, frame.width),
-                    (Constant::Float(value), Elem::Scalar(s)) => Data::floats(s, *value, frame.width),
+                let lanes = match (constant, elem) {
+                    (Constant::Undefined, elem) => Lanes::undefined_by(id, elem, frame.width),
+                    (Constant::Int(value), elem) => Lanes::new(Data::ints(elem, *value, frame.width)),
+                    (Constant::Float(value), Elem::Scalar(s)) => Lanes::new(Data::floats(s, *value, frame.width)),
                     (Constant::Float(_), Elem::Ptr(_)) => return Err(self.malformed(frame, id, "a pointer is no float")),
                 };
                 let n = self.num_registers(frame, id, result)?;
-                self.set(frame, result, vec![Lanes::new(data); n]);
+                self.set(frame, result, vec![lanes; n]);
                 Ok(())
             }
             OpKind::ProgramId { axis } => self.everywhere(frame, id, i64::from(self.program_id[usize::from(*axis).min(2)])),

@@ -102,3 +102,20 @@ fn blocks_of_descriptors_have_buffers_and_mbarriers() {
         assert_eq!(found.shared_bytes.value, bytes, "{name}, {num_warps} warps, {num_stages} stages: {:#?}", found.parts);
     }
 }
+
+#[test]
+fn a_block_is_stored_from_any_layout() {
+    for tile in [
+        include_str!("../../tests/footprint/described.tile"),
+        include_str!("../../tests/footprint/described_product.tile"),
+        include_str!("../../tests/footprint/described_persistent.tile"),
+        include_str!("../../tests/footprint/described_groups.tile"),
+        include_str!("../../tests/footprint/described_stores.tile"),
+        include_str!("../../tests/footprint/described_sum.tile"),
+    ] {
+        let l0 = tritium_tile::parse::parse(tile).expect("tile IR");
+        let options = CompileOptions::new(Gpu::find("sm_90").expect("a known GPU").sm, LaunchOptions::default());
+        let found = footprint(&l0, &options).expect("a footprint");
+        assert!(found.parts.iter().all(|part| part.what != "layout conversion"), "{:#?}", found.parts);
+    }
+}

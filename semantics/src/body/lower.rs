@@ -5,7 +5,7 @@
 
 use smol_str::SmolStr;
 use tritium_syntax::{
-    AstNode, NodeOrToken, SyntaxKind, TextRange,
+    AstNode, NodeOrToken, SyntaxKind, SyntaxNode, TextRange,
     ast::{self, CompClause, Literal, SmallStmt, StringPart, StringValue},
 };
 
@@ -127,7 +127,7 @@ impl Lowering {
     }
 
     fn compound(&mut self, stmt: &ast::Stmt) -> StmtId {
-        let range = stmt.syntax().text_range();
+        let range = head(stmt.syntax());
         let lowered = match stmt {
             // taken apart by the caller
             ast::Stmt::SimpleStmts(_) | ast::Stmt::ErrorStmt(_) => Stmt::Missing,
@@ -185,7 +185,7 @@ impl Lowering {
         // From the last one up: a long chain must not be deep recursion.
         let mut conditions = Vec::new();
         for clause in elifs {
-            let range = clause.syntax().text_range();
+            let range = head(clause.syntax());
             conditions.push((self.need(clause.condition(), range), self.block(clause.body()), range));
         }
         let mut rest = self.block(otherwise.and_then(|e| e.body()));
@@ -461,4 +461,13 @@ fn literal(literal: &ast::LiteralExpr) -> Expr {
         Some(Literal::Ellipsis) => Expr::Ellipsis,
         None => Expr::Missing,
     }
+}
+
+/// A compound statement up to its block: what is told of a loop or a branch is told of how it begins, as its block may be long.
+fn head(statement: &SyntaxNode) -> TextRange {
+    let is_written = |kind| !matches!(kind, SyntaxKind::WHITESPACE | SyntaxKind::NEWLINE | SyntaxKind::COMMENT);
+    let before_block = statement.children_with_tokens().take_while(|part| part.kind() != SyntaxKind::BLOCK);
+    let last = before_block.filter(|part| is_written(part.kind())).last();
+    let start = statement.text_range().start();
+    last.map_or(statement.text_range(), |part| TextRange::new(start, part.text_range().end()))
 }

@@ -28,11 +28,11 @@ def until(x, s, y, n, B: tl.constexpr):
 "#,
         expect![[r#"
             8: performance MEM005 "tl.load(t)": every trip of this loop loads the same here, and neither Triton nor Tritium takes it out: the loop stores through `y`, which they must take for memory that `t` may point to as well. If it does not, load it once, before the loop (and at 1 more place of this kernel)
-                "for k in range(0, n, B):\n        where = tl.load(t)\n        scale = tl.load(s + where + at)\n        tl.store(y + k + at, tl.load(x + k + at) * scale)\n": of this loop
+                "for k in range(0, n, B):": of this loop
                 "tl.store(y + k + at, tl.load(x + k + at) * scale)": the loop stores here
                 "tl.load(s + where + at)": and here
             18: performance MEM005 "tl.load(s + at)": every trip of this loop loads the same here, and neither Triton nor Tritium takes it out of a `while` loop. Load it once, before the loop
-                "while k < n:\n        acc += tl.load(x + k + at) * tl.load(s + at)\n        k += B\n": of this loop
+                "while k < n:": of this loop
         "#]],
     );
 }
