@@ -34,6 +34,7 @@ TABLES = {
     "reduced-runs": ("accesses of 8 bytes of a row that a thread takes if rows are reduced", "passes/coalesce.rs", None),
     "atomic-bytes": ("bytes side by side that a thread adds to memory where halves are loaded", "passes/coalesce.rs", None),
     "enough-warps": ("warps of an SM that ptxas leaves room for in straight-line code that exchanges rows (0: as it likes)", "../../runtime/src/worker/assembler.rs", "ENOUGH_WARPS"),
+    "enough-warps-in-loops": ("the same where steps of a loop exchange rows (built for CTAs of one warp)", "../../runtime/src/worker/assembler.rs", "ENOUGH_WARPS"),
     "slow-launches": ("rules read off slow launches on 2026-11-27, all together (0: without)", "passes/flatten_branches.rs", None),
     "early-part": ("part of a thread's registers that early loads may fill: one in", "llvm/early_loads.rs", "PART"),
     "loaded-addresses": ("loads whose addresses are loaded go first outside loops (0: they do not)", "llvm/loads_first.rs", None),

@@ -213,7 +213,7 @@ impl Sanitizer {
                 }),
                 Kind::Missing => self.tell(Check::Undefined, lane, lane.at, |this| Told {
                     message: format!("an undefined value decides {what}"),
-                    related: vec![(at, "left undefined here: this way returns nothing".into())],
+                    related: vec![(at, "left undefined here: one of its ways returns nothing".into())],
                     tensor: place(this),
                 }),
                 Kind::ZeroFill => self.tell(Check::ZeroFill, lane, at, |this| Told {

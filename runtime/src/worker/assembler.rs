@@ -3,6 +3,7 @@
 //!
 //! **Invariant:** one process makes one kernel, so no machine code hangs on what was made before it.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
@@ -25,8 +26,13 @@ use crate::{child, files};
 const LEAST_FREED: u32 = 8;
 
 /// Warps of an SM that are enough for rows that are loaded and then exchanged between lanes: what one waits for, others do not hide in either case, and with more
-/// registers ptxas computes elements side by side. With loops, which stream, more warps are better (`bench/ablations.py`).
+/// registers ptxas computes elements side by side. With loops, which stream, more warps are better, but for CTAs of one warp whose steps exchange rows
+/// (`bench/ablations.py`).
 const ENOUGH_WARPS: u32 = 16;
+
+/// Registers beside those that a thread takes from which on ptxas is asked to use them too: they are given out in eights, and without room another call
+/// gives no better code.
+const LEAST_ROOM: u32 = 8;
 
 /// The directive of a kernel that says how many threads a CTA has.
 const MAX_THREADS: &str = ".maxntid ";
@@ -83,7 +89,7 @@ impl Assembler {
     /// put in front of what is computed from them make it spill more, or leave an SM room for a single CTA where two would fit otherwise, it may put
     /// them where it likes: of one CTA, nothing runs while its loads are waited for. Straight-line code that exchanges rows may use more registers than it
     /// takes by itself ([`ENOUGH_WARPS`]). All are asked at the same time. Behind them, where there are loops or
-    /// products, it is asked for as many CTAs as it has chosen ([`as_many`]).
+    /// products, it is asked for as many CTAs as it has chosen, if these leave threads more registers ([`roomy_ctas`]).
     pub(super) fn assemble(&mut self, program: &Path, request: &AssembleRequest) -> Result<Assembled, WorkerError> {
         let call = Call::of(program, request);
         self.last = Some(call.clone());
@@ -101,7 +107,15 @@ impl Assembler {
         if weighed.spilled() == 0 && (fences.is_empty() || fits_twice(&weighed, request)) {
             let uses_more = |code: &Assembled| code.spilled() == 0 && code.registers > weighed.registers;
             let code = enough.transpose()?.filter(uses_more).unwrap_or(weighed);
-            return Ok(second.and_then(|second| as_many(second, request, &code)).unwrap_or(code));
+            let again = roomy_ctas(request, &code).and_then(|ctas| for_ctas(request.ptx, ctas));
+            return Ok(match (second, again) {
+                (Some(second), Some(ptx)) => second.finish(&ptx).ok().filter(|code| code.spilled() == 0).unwrap_or(code),
+                (second, _) => {
+                    // It is there for the next kernel.
+                    self.waiting = second;
+                    code
+                }
+            });
         }
         // Rows that are exchanged one after the other wait longer than for what is spilled.
         let taken_back = if weighed.spilled() > 0 { &[Fence::Loads][..] } else { &fences };
@@ -169,11 +183,34 @@ fn without_spills(program: &Path, request: &AssembleRequest, weighed: Option<Ass
     Ok(if one.spilled() < weighed.spilled() { one } else { weighed })
 }
 
-/// The code for as many CTAs as an SM holds of what has been made, if nothing is spilled. Left to itself, ptxas aims at fewer registers
-/// than the CTAs that it settles on leave; told how many, it schedules for all the registers that these leave (`bench/ablations.py`).
-fn as_many(waiting: Waiting, request: &AssembleRequest, code: &Assembled) -> Option<Assembled> {
-    let held = occupancy(Gpu::find(request.sm)?.sm, threads(request)?, code.registers, noted_shared_bytes(request.ptx), 0)?;
-    waiting.finish(&for_ctas(request.ptx, held.ctas_per_sm)?).ok().filter(|code| code.spilled() == 0)
+/// How many CTAs to ask for again: as many as an SM holds of what has been made, if they leave a thread more registers. Left to itself, ptxas aims at fewer
+/// registers than the CTAs that it settles on leave; told how many, it schedules for all of them (`bench/ablations.py`). Of one warp that
+/// exchanges rows in each step, [`ENOUGH_WARPS`] CTAs: a recurrence goes from one step to the next, and what a warp computes side by side is all that
+/// it has to do while it waits.
+fn roomy_ctas(request: &AssembleRequest, code: &Assembled) -> Option<u32> {
+    let (sm, threads) = (Gpu::find(request.sm)?.sm, threads(request)?);
+    let held = occupancy(sm, threads, code.registers, noted_shared_bytes(request.ptx), 0)?.ctas_per_sm;
+    let is_enough = threads <= 32 && exchanges_rows_in_loops(request.ptx);
+    let ctas = if is_enough { held.min(ENOUGH_WARPS) } else { held };
+    (registers_of_thread(sm, threads.div_ceil(32) * ctas, None) >= code.registers + LEAST_ROOM).then_some(ctas)
+}
+
+/// Whether lanes exchange what they have between a label and a branch back to it.
+fn exchanges_rows_in_loops(ptx: &str) -> bool {
+    let mut labels: HashMap<&str, usize> = HashMap::new();
+    let mut exchanges = 0;
+    for line in ptx.lines().map(str::trim) {
+        if let Some(label) = line.strip_suffix(':') {
+            labels.insert(label, exchanges);
+        } else if line.starts_with("shfl.sync") {
+            exchanges += 1;
+        } else if let Some(target) = line.strip_suffix(';').and_then(|branch| branch.split_whitespace().last())
+            && labels.get(target).is_some_and(|&before| before < exchanges)
+        {
+            return true;
+        }
+    }
+    false
 }
 
 /// PTX of a kernel of which an SM shall hold so many CTAs at least. Left to itself, ptxas weighs more of them against spilled registers. It is said in the
@@ -275,6 +312,30 @@ mod tests {
         assert!(!is_asked_for_as_many("shfl.sync.bfly.b32 %r1;\n"));
         // Who limits registers has said what is wanted.
         assert!(!is_asked_for_as_many(".maxnreg 64\n@%p1 bra $L__BB0_1;\n"));
+    }
+
+    #[test]
+    fn ptxas_is_asked_again_where_registers_are_left() {
+        let ctas = |registers, ptx: &str| {
+            roomy_ctas(&AssembleRequest { ptx, sm: "sm_90a" }, &Assembled { registers, ..Assembled::default() })
+        };
+        // Ten CTAs of four warps leave 48 registers, and four of them 128.
+        assert_eq!((ctas(41, ".maxntid 128, 1, 1\n"), ctas(48, ".maxntid 128, 1, 1\n")), (None, None));
+        assert_eq!((ctas(105, ".maxntid 128, 1, 1\n"), ctas(121, ".maxntid 128, 1, 1\n")), (Some(4), None));
+        // 28 CTAs of one warp leave 72, and 16 leave 128.
+        assert_eq!(ctas(72, ".maxntid 32, 1, 1\n"), None);
+        assert_eq!(ctas(72, ".maxntid 32, 1, 1\n$L__BB0_1:\nshfl.sync.bfly.b32 %r1;\n@%p1 bra $L__BB0_1;\n"), Some(16));
+    }
+
+    #[test]
+    fn rows_are_exchanged_in_loops() {
+        let (exchange, back) = ("\tshfl.sync.bfly.b32 \t%r2, %r1, 1, 31, -1;\n", "\t@%p1 bra \t$L__BB0_1;\n");
+        let exchanges = |ptx: &str| exchanges_rows_in_loops(ptx);
+        assert!(exchanges(&format!("$L__BB0_1:\n{exchange}{back}")));
+        assert!(exchanges(&format!("$L__BB0_1:\n{exchange}\tbra.uni \t$L__BB0_1;\n")));
+        // In front of the loop, behind it, and between a branch forwards and its label.
+        assert!(!exchanges(&format!("{exchange}$L__BB0_1:\n{back}{exchange}")));
+        assert!(!exchanges(&format!("{back}{exchange}$L__BB0_1:\n")));
     }
 
     #[test]
