@@ -30,8 +30,8 @@ const LEAST_FREED: u32 = 8;
 /// (`bench/ablations.py`).
 const ENOUGH_WARPS: u32 = 16;
 
-/// Registers beside those that a thread takes from which on ptxas is asked to use them too: they are given out in eights, and without room another call
-/// gives no better code.
+/// Registers more that CTAs must leave a thread for ptxas to be asked to use them: they are given out in eights, and where fewer are left another call gives
+/// no better code.
 const LEAST_ROOM: u32 = 8;
 
 /// The directive of a kernel that says how many threads a CTA has.
