@@ -48,7 +48,7 @@ TABLES = {
     "columns-of-loops": ("each column that a loop sums up in one warp, whatever is loaded beside it (0: where it is stored)", "passes/assign_layouts.rs", None),
     "few-loads": ("two loads of a step without products stand free (0: in front of a fence)", "llvm/loads_first.rs", None),
     "torn-sectors": ("tiles that lanes would store in parts of sectors go through shared memory outside loops (0: they do not)", "passes/assign_layouts.rs", None),
-    "as-many": ("ptxas is told the CTAs that it has chosen where there are loops or products (0: it is not)", "../../runtime/src/worker/assembler.rs", None),
+    "as-many": ("ptxas is told the CTAs that it has chosen where there are loops or products (0: it is not; built where they leave a thread eight registers more)", "../../runtime/src/worker/assembler.rs", None),
     "most-loaded": ("registers of loads that go first, at most (built: those of a thread)", "llvm/loads_first.rs", None),
 }
 

@@ -98,7 +98,7 @@ impl Assembler {
             None => Waiting::start(call.clone())?,
         };
         // It starts while the first works, as starting takes half of its time.
-        let second = is_asked_for_as_many(request.ptx).then(|| Waiting::start(call.clone()).ok()).flatten();
+        let second = may_be_asked_again(request.ptx).then(|| Waiting::start(call.clone()).ok()).flatten();
         let roomy = enough_ctas(request).and_then(|ctas| for_ctas(request.ptx, ctas));
         let (weighed, enough) =
             beside(|| waiting.finish(request.ptx), roomy.map(|ptx| move || Waiting::start(call)?.finish(&ptx)));
@@ -220,7 +220,7 @@ fn for_ctas(ptx: &str, ctas: u32) -> Option<String> {
 }
 
 /// Whether there are loops or products, and nobody has limited the registers.
-fn is_asked_for_as_many(ptx: &str) -> bool {
+fn may_be_asked_again(ptx: &str) -> bool {
     has_loops_or_products(ptx) && !ptx.contains(".maxnreg")
 }
 
@@ -307,11 +307,11 @@ mod tests {
     }
 
     #[test]
-    fn loops_and_products_are_asked_for_again() {
-        assert!(is_asked_for_as_many("mma.sync.aligned;\n") && is_asked_for_as_many("@%p1 bra $L__BB0_1;\n"));
-        assert!(!is_asked_for_as_many("shfl.sync.bfly.b32 %r1;\n"));
+    fn loops_and_products_may_be_asked_for_again() {
+        assert!(may_be_asked_again("mma.sync.aligned;\n") && may_be_asked_again("@%p1 bra $L__BB0_1;\n"));
+        assert!(!may_be_asked_again("shfl.sync.bfly.b32 %r1;\n"));
         // Who limits registers has said what is wanted.
-        assert!(!is_asked_for_as_many(".maxnreg 64\n@%p1 bra $L__BB0_1;\n"));
+        assert!(!may_be_asked_again(".maxnreg 64\n@%p1 bra $L__BB0_1;\n"));
     }
 
     #[test]
@@ -344,6 +344,31 @@ mod tests {
             |registers: u32| Assembled { spill_stores: 4 * registers, spill_loads: 4 * registers, ..Assembled::default() };
         assert!(!frees_registers(&spilling(43), &spilling(40)) && !frees_registers(&spilling(7), &spilling(0)));
         assert!(frees_registers(&spilling(43), &spilling(35)) && frees_registers(&spilling(8), &spilling(0)));
+    }
+
+    /// How often a ptxas that always answers with so many registers is asked for a kernel, and whether one waits for the next.
+    #[cfg(unix)]
+    fn calls(registers: u32) -> (usize, bool) {
+        let folder = tempfile::tempdir().unwrap();
+        let (program, calls) = (folder.path().join("ptxas"), folder.path().join("calls"));
+        let text = format!("cat >/dev/null\necho call >>{}\necho 'Used {registers} registers' >&2", calls.display());
+        std::fs::write(&program, format!("#!/bin/sh\n{text}\n")).unwrap();
+        std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let mut assembler = Assembler::default();
+        // A child that another test has just forked may have the script open for a moment yet.
+        while assembler.waiting.is_none() {
+            assembler.get_ready(&program, "sm_90a", false);
+        }
+        let ptx = ".maxntid 128, 1, 1\n$L__BB0_1:\n@%p1 bra $L__BB0_1;\n";
+        assert_eq!(assembler.assemble(&program, &AssembleRequest { ptx, sm: "sm_90a" }).unwrap().registers, registers);
+        (std::fs::read_to_string(calls).unwrap().lines().count(), assembler.waiting.is_some())
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn who_is_not_asked_again_waits_for_the_next_kernel() {
+        assert_eq!(calls(48), (1, true));
+        assert_eq!(calls(105), (2, false));
     }
 
     #[cfg(unix)]
