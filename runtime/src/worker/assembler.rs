@@ -1,5 +1,5 @@
-//! ptxas in a worker: it is started before its input is there, while LLVM still works or behind the kernel before, as half of the time that it
-//! takes over a small kernel goes into its start. Starting it from a process as large as Python with CUDA would take longer still.
+//! ptxas in a worker: it is started before its input is there, while LLVM still works or behind the kernel before, as a fifth to a third of
+//! the time that it takes over a small kernel goes into its start. Starting it from a process as large as Python with CUDA would take longer still.
 //!
 //! **Invariant:** one process makes one kernel, so no machine code hangs on what was made before it.
 
@@ -37,6 +37,13 @@ const LEAST_ROOM: u32 = 8;
 /// The directive of a kernel that says how many threads a CTA has.
 const MAX_THREADS: &str = ".maxntid ";
 
+/// What the C library reads its settings from.
+const TUNABLES: &str = "GLIBC_TUNABLES";
+
+/// Memory in large pages, taken 32 MiB at a time: over a small kernel ptxas first touches four thousand pages of the usual size. With these it takes 10.8 ms for
+/// a softmax instead of 13.9, uses 39 MiB instead of 36, and gives the same machine code.
+const LARGE_PAGES: &str = "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=33554432";
+
 /// How long ptxas may take over one kernel.
 pub(super) const TIME: Duration = Duration::from_secs(120);
 
@@ -59,30 +66,41 @@ struct Waiting {
 /// The ptxas of one worker.
 #[derive(Default)]
 pub(super) struct Assembler {
-    waiting: Option<Waiting>,
-    last: Option<Call>,
+    waiting: Vec<Waiting>,
+    /// How it was called for the last kernel, and how many times at least.
+    last: Option<(Call, usize)>,
 }
 
 impl Assembler {
     /// Starts ptxas for a kernel whose PTX will follow, as it is most often called. What goes wrong is told when it is needed.
     pub(super) fn get_ready(&mut self, program: &Path, sm: &str, has_lines: bool) {
-        self.start(Call { program: program.into(), sm: sm.into(), has_lines });
+        self.keep_ready(&Call { program: program.into(), sm: sm.into(), has_lines }, 1);
     }
 
-    /// Starts ptxas for a kernel like the one that has just been assembled.
+    /// Starts ptxas for a kernel like the one that has just been assembled, as many times as that one took.
     pub(super) fn get_ready_again(&mut self) {
-        if let Some(call) = self.last.take() {
-            self.start(call);
+        if let Some((call, times)) = self.last.take() {
+            self.keep_ready(&call, times);
         }
     }
 
-    /// Ends the one that waits.
+    /// Ends those that wait.
     pub(super) fn let_go(&mut self) {
-        self.waiting = None;
+        self.waiting.clear();
     }
 
-    fn start(&mut self, call: Call) {
-        self.waiting = self.waiting.take().and_then(|waiting| waiting.ready_for(&call)).or_else(|| Waiting::start(call).ok());
+    fn keep_ready(&mut self, call: &Call, count: usize) {
+        self.waiting.retain_mut(|waiting| waiting.is_ready_for(call));
+        while self.waiting.len() < count {
+            let Ok(waiting) = Waiting::start(call.clone()) else { return };
+            self.waiting.push(waiting);
+        }
+    }
+
+    /// One that waits to be called so.
+    fn ready(&mut self, call: &Call) -> Option<Waiting> {
+        self.waiting.retain_mut(|waiting| waiting.is_ready_for(call));
+        self.waiting.pop()
     }
 
     /// Assembles PTX. Where ptxas spills a few registers so that more blocks run at once, it is asked again to spill none. Where loads that were
@@ -92,16 +110,14 @@ impl Assembler {
     /// products, it is asked for as many CTAs as it has chosen, if these leave threads more registers ([`roomy_ctas`]).
     pub(super) fn assemble(&mut self, program: &Path, request: &AssembleRequest) -> Result<Assembled, WorkerError> {
         let call = Call::of(program, request);
-        self.last = Some(call.clone());
-        let waiting = match self.waiting.take().and_then(|waiting| waiting.ready_for(&call)) {
-            Some(waiting) => waiting,
-            None => Waiting::start(call.clone())?,
-        };
-        // It starts while the first works, as starting takes half of its time.
-        let second = may_be_asked_again(request.ptx).then(|| Waiting::start(call.clone()).ok()).flatten();
-        let roomy = enough_ctas(request).and_then(|ctas| for_ctas(request.ptx, ctas));
+        let start = |ready: Option<Waiting>| ready.map_or_else(|| Waiting::start(call.clone()), Ok);
+        let first = start(self.ready(&call))?;
+        let roomy = enough_ctas(request).and_then(|ctas| for_ctas(request.ptx, ctas)).map(|ptx| (self.ready(&call), ptx));
+        // It starts while the first works.
+        let second = may_be_asked_again(request.ptx).then(|| start(self.ready(&call)).ok()).flatten();
+        self.last = Some((call.clone(), 1 + usize::from(roomy.is_some() || second.is_some())));
         let (weighed, enough) =
-            beside(|| waiting.finish(request.ptx), roomy.map(|ptx| move || Waiting::start(call)?.finish(&ptx)));
+            beside(|| first.finish(request.ptx), roomy.map(|(ready, ptx)| move || start(ready)?.finish(&ptx)));
         let weighed = weighed?;
         let fences: Vec<Fence> = [Fence::Loads, Fence::Rows].into_iter().filter(|fence| fence.is_in(request.ptx)).collect();
         if weighed.spilled() == 0 && (fences.is_empty() || fits_twice(&weighed, request)) {
@@ -112,11 +128,12 @@ impl Assembler {
                 (Some(second), Some(ptx)) => second.finish(&ptx).ok().filter(|code| code.spilled() == 0).unwrap_or(code),
                 (second, _) => {
                     // It is there for the next kernel.
-                    self.waiting = second;
+                    self.waiting.extend(second);
                     code
                 }
             });
         }
+        self.waiting.extend(second);
         // Rows that are exchanged one after the other wait longer than for what is spilled.
         let taken_back = if weighed.spilled() > 0 { &[Fence::Loads][..] } else { &fences };
         let is_fenced = taken_back.iter().any(|fence| fences.contains(fence));
@@ -147,6 +164,9 @@ impl Waiting {
             command.arg("-lineinfo");
         }
         command.arg(STDIN).arg("-o").arg(STDOUT);
+        if std::env::var_os(TUNABLES).is_none() {
+            command.env(TUNABLES, LARGE_PAGES);
+        }
         child::ends_with_this_process(&mut command, child::Ending::Kill);
         let cubin = files::in_memory(&[]).map_err(|error| no_room(&error))?;
         let output = cubin.try_clone().map_err(|error| no_room(&error))?;
@@ -154,9 +174,9 @@ impl Waiting {
         Ok(Waiting { call, tool, cubin })
     }
 
-    /// Itself, if it is called so and nobody has ended it.
-    fn ready_for(mut self, call: &Call) -> Option<Waiting> {
-        (self.call == *call && self.tool.is_alive()).then_some(self)
+    /// Whether it is called so and nobody has ended it.
+    fn is_ready_for(&mut self, call: &Call) -> bool {
+        self.call == *call && self.tool.is_alive()
     }
 
     fn finish(mut self, ptx: &str) -> Result<Assembled, WorkerError> {
@@ -346,9 +366,9 @@ mod tests {
         assert!(frees_registers(&spilling(43), &spilling(35)) && frees_registers(&spilling(8), &spilling(0)));
     }
 
-    /// How often a ptxas that always answers with so many registers is asked for a kernel, and whether one waits for the next.
+    /// How often a ptxas that always answers with so many registers is asked for a kernel, how many wait behind it, and how many for the next.
     #[cfg(unix)]
-    fn calls(registers: u32) -> (usize, bool) {
+    fn calls(registers: u32) -> (usize, usize, usize) {
         let folder = tempfile::tempdir().unwrap();
         let (program, calls) = (folder.path().join("ptxas"), folder.path().join("calls"));
         let text = format!("cat >/dev/null\necho call >>{}\necho 'Used {registers} registers' >&2", calls.display());
@@ -356,19 +376,21 @@ mod tests {
         std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let mut assembler = Assembler::default();
         // A child that another test has just forked may have the script open for a moment yet.
-        while assembler.waiting.is_none() {
+        while assembler.waiting.is_empty() {
             assembler.get_ready(&program, "sm_90a", false);
         }
         let ptx = ".maxntid 128, 1, 1\n$L__BB0_1:\n@%p1 bra $L__BB0_1;\n";
         assert_eq!(assembler.assemble(&program, &AssembleRequest { ptx, sm: "sm_90a" }).unwrap().registers, registers);
-        (std::fs::read_to_string(calls).unwrap().lines().count(), assembler.waiting.is_some())
+        let left = assembler.waiting.len();
+        assembler.get_ready_again();
+        (std::fs::read_to_string(calls).unwrap().lines().count(), left, assembler.waiting.len())
     }
 
     #[cfg(unix)]
     #[test]
     fn who_is_not_asked_again_waits_for_the_next_kernel() {
-        assert_eq!(calls(48), (1, true));
-        assert_eq!(calls(105), (2, false));
+        assert_eq!(calls(48), (1, 1, 2));
+        assert_eq!(calls(105), (2, 0, 2));
     }
 
     #[cfg(unix)]
@@ -379,6 +401,6 @@ mod tests {
         while waiting.tool.is_alive() {
             std::thread::yield_now();
         }
-        assert!(waiting.ready_for(&call).is_none());
+        assert!(!waiting.is_ready_for(&call));
     }
 }

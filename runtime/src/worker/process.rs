@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -21,6 +22,8 @@ pub(super) struct Process {
     name: String,
     stderr: Arc<Mutex<VecDeque<u8>>>,
     stderr_reader: Option<JoinHandle<()>>,
+    /// Has nobody to send when the child has closed its stderr.
+    closed: Receiver<()>,
 }
 
 impl Process {
@@ -41,7 +44,9 @@ impl Process {
         let stderr = Arc::<Mutex<VecDeque<u8>>>::default();
         let kept = Arc::clone(&stderr);
         let mut pipe = child.stderr.take().expect("stderr is piped");
+        let (open, closed) = mpsc::channel::<()>();
         let stderr_reader = thread::spawn(move || {
+            let _open = open;
             let mut bytes = [0; 4096];
             while let Ok(count @ 1..) = pipe.read(&mut bytes) {
                 let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,7 +55,7 @@ impl Process {
                 kept.drain(..surplus);
             }
         });
-        Ok(Self { child, name, stderr, stderr_reader: Some(stderr_reader) })
+        Ok(Self { child, name, stderr, stderr_reader: Some(stderr_reader), closed })
     }
 
     /// Ends the child, however it is, and returns how it ended and the last that it said on stderr.
@@ -135,7 +140,9 @@ impl Tool {
             thread::spawn(move || pipe.write_all(&input));
         }
         let deadline = Instant::now() + limit;
-        let mut pause = Duration::from_micros(200);
+        // One that ends closes its standard error; one that closes it may go on.
+        let _ = self.process.closed.recv_timeout(limit);
+        let mut pause = Duration::from_micros(50);
         while matches!(self.process.child.try_wait(), Ok(None)) {
             if Instant::now() >= deadline {
                 let name = Path::new(&self.process.name).file_name().unwrap_or_default();
