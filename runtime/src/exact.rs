@@ -6,7 +6,7 @@ use crate::worker::ptxas::{self, AssembleRequest, Assembled};
 use crate::worker::{Lease, Pool, PtxRequest, WorkerError, llvm_version};
 
 /// Changes when how we call the tools, or what we do to their output, does.
-const REVISION: &str = "9";
+const REVISION: &str = "10";
 
 /// A kernel as it would be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -221,6 +221,12 @@ impl Pool {
         }
     }
 
+    /// Cores that no worker uses. Half of them, as those that the system counts work in pairs: beside another, a call of ptxas takes up to half as long again.
+    fn idle_cores(&self) -> usize {
+        let workers = self.lock();
+        (self.most + workers.idle.len()).saturating_sub(workers.alive) / 2
+    }
+
     fn lock(&self) -> MutexGuard<'_, Workers> {
         self.workers.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -242,8 +248,8 @@ impl Lease<'_> {
     /// Makes machine code of PTX.
     pub fn assemble(&mut self, request: &AssembleRequest) -> Result<Assembled, WorkerError> {
         let program = ptxas::find("ptxas")?;
-        // A worker ends a ptxas that takes too long itself, and calls it twice at most, one after the other.
-        self.ask(&Request::Assemble(program, *request), 3 * assembler::TIME)
+        // A worker ends a ptxas that takes too long itself, and waits three times at most, one after the other.
+        self.ask(&Request::Assemble(program, *request, self.pool.idle_cores()), 3 * assembler::TIME)
     }
 
     fn ask<T: DeserializeOwned>(&mut self, request: &Request, limit: Duration) -> Result<T, WorkerError> {
@@ -348,7 +354,8 @@ enum Request<'a> {
     /// With the ptxas that is to be asked next, if one is.
     Ptx(#[serde(borrow)] PtxRequest<'a>, Option<PathBuf>),
     Fault(&'a str),
-    Assemble(PathBuf, #[serde(borrow)] AssembleRequest<'a>),
+    /// By this ptxas, on so many cores beside the worker's.
+    Assemble(PathBuf, #[serde(borrow)] AssembleRequest<'a>, usize),
 }
 
 /// What was asked for, text or machine code, or why there is none.
@@ -432,7 +439,7 @@ fn answer_all(requests: &Receiver<Vec<u8>>) -> io::Result<()> {
                 }
                 text(llvm::ptx(&request))
             }
-            Ok(Request::Assemble(ptxas, request)) => encode(&assembler.assemble(&ptxas, &request)),
+            Ok(Request::Assemble(ptxas, request, idle)) => encode(&assembler.assemble(&ptxas, &request, idle)),
             Ok(Request::Fault(kind)) if std::env::var_os(FAULTS).is_some() => text(fault(kind)),
             Ok(Request::Fault(_)) | Err(_) => text(Err("the worker does not know this request".into())),
         };

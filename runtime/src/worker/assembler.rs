@@ -1,13 +1,12 @@
-//! ptxas in a worker: it is started before its input is there, while LLVM still works or behind the kernel before, as a fifth to a third of
-//! the time that it takes over a small kernel goes into its start. Starting it from a process as large as Python with CUDA would take longer still.
+//! ptxas in a worker: what it is asked for a kernel, and which answer is taken.
 //!
-//! **Invariant:** one process makes one kernel, so no machine code hangs on what was made before it.
+//! Several calls work side by side. What is taken hangs on what they answer and never on when, so the calls that are begun before somebody asks for them
+//! ([`likely`]) save time and change nothing.
+
+mod calls;
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, Read as _, Seek as _};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::time::Duration;
 
 use tritium_codegen::ptx_strings::{Fence, noted_shared_bytes};
@@ -16,10 +15,9 @@ use tritium_semantics::{
     target::Gpu,
 };
 
+use self::calls::{Call, Calls, Waiting};
 use super::WorkerError;
-use super::process::Tool;
-use super::ptxas::{AssembleRequest, Assembled, REMEDY, STDIN, STDOUT, resources, settled};
-use crate::{child, files};
+use super::ptxas::{AssembleRequest, Assembled};
 
 /// Registers fewer spilled from which on loads may stand where ptxas likes instead of in front: fewer are no reason to wait for one load after the
 /// other (`bench/ablations.py`).
@@ -37,50 +35,37 @@ const LEAST_ROOM: u32 = 8;
 /// The directive of a kernel that says how many threads a CTA has.
 const MAX_THREADS: &str = ".maxntid ";
 
-/// What the C library reads its settings from.
-const TUNABLES: &str = "GLIBC_TUNABLES";
+/// Registers that a kernel with loops or products is believed to take before ptxas has said: of 446 in published packages 109 are asked again, 57 of them for
+/// what follows from this, which is asked in vain of 42 (`bench/likely_calls.py`).
+const LIKELY_REGISTERS: u32 = 96;
 
-/// Memory in large pages, taken 32 MiB at a time: over a small kernel ptxas first touches four thousand pages of the usual size. With these it takes 10.8 ms for
-/// a softmax instead of 13.9, uses 39 MiB instead of 36, and gives the same machine code.
-const LARGE_PAGES: &str = "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=33554432";
+/// Bytes of PTX from which on it is believed to spill, if its loads go first (`bench/likely_calls.py`).
+const LARGE: usize = 150_000;
+
+/// Calls that one kernel is believed to take at a time.
+const MOST_READY: usize = 2;
 
 /// How long ptxas may take over one kernel.
 pub(super) const TIME: Duration = Duration::from_secs(120);
-
-/// How ptxas is called.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Call {
-    program: PathBuf,
-    sm: String,
-    has_lines: bool,
-}
-
-/// A ptxas that waits for its input.
-struct Waiting {
-    call: Call,
-    tool: Tool,
-    /// Where it writes.
-    cubin: File,
-}
 
 /// The ptxas of one worker.
 #[derive(Default)]
 pub(super) struct Assembler {
     waiting: Vec<Waiting>,
-    /// How it was called for the last kernel, and how many times at least.
+    /// How it was called for the last kernel, and how many times.
     last: Option<(Call, usize)>,
 }
 
 impl Assembler {
     /// Starts ptxas for a kernel whose PTX will follow, as it is most often called. What goes wrong is told when it is needed.
     pub(super) fn get_ready(&mut self, program: &Path, sm: &str, has_lines: bool) {
-        self.keep_ready(&Call { program: program.into(), sm: sm.into(), has_lines }, 1);
+        calls::keep_ready(&mut self.waiting, &Call::new(program, sm, has_lines), 1);
     }
 
     /// Starts ptxas for a kernel like the one that has just been assembled, as many times as that one took.
     pub(super) fn get_ready_again(&mut self) {
         if let Some((call, times)) = self.last.take() {
-            self.keep_ready(&call, times);
+            calls::keep_ready(&mut self.waiting, &call, times);
         }
     }
 
@@ -89,130 +74,107 @@ impl Assembler {
         self.waiting.clear();
     }
 
-    fn keep_ready(&mut self, call: &Call, count: usize) {
-        self.waiting.retain_mut(|waiting| waiting.is_ready_for(call));
-        while self.waiting.len() < count {
-            let Ok(waiting) = Waiting::start(call.clone()) else { return };
-            self.waiting.push(waiting);
+    /// Assembles PTX. What is likely to be asked for next is begun beside the first call, as far as cores are idle.
+    pub(super) fn assemble(&mut self, program: &Path, request: &AssembleRequest, idle: usize) -> Result<Assembled, WorkerError> {
+        let call = Call::new(program, request.sm, request.ptx.contains(".loc"));
+        let mut calls = Calls::new(call.clone(), &mut self.waiting);
+        calls.begin(request.ptx);
+        if let Some(ptx) = enough_ctas(request).and_then(|ctas| for_ctas(request.ptx, ctas)) {
+            calls.begin(&ptx);
         }
-    }
-
-    /// One that waits to be called so.
-    fn ready(&mut self, call: &Call) -> Option<Waiting> {
-        self.waiting.retain_mut(|waiting| waiting.is_ready_for(call));
-        self.waiting.pop()
-    }
-
-    /// Assembles PTX. Where ptxas spills a few registers so that more blocks run at once, it is asked again to spill none. Where loads that were
-    /// put in front of what is computed from them make it spill more, or leave an SM room for a single CTA where two would fit otherwise, it may put
-    /// them where it likes: of one CTA, nothing runs while its loads are waited for. Straight-line code that exchanges rows may use more registers than it
-    /// takes by itself ([`ENOUGH_WARPS`]). All are asked at the same time. Behind them, where there are loops or
-    /// products, it is asked for as many CTAs as it has chosen, if these leave threads more registers ([`roomy_ctas`]).
-    pub(super) fn assemble(&mut self, program: &Path, request: &AssembleRequest) -> Result<Assembled, WorkerError> {
-        let call = Call::of(program, request);
-        let start = |ready: Option<Waiting>| ready.map_or_else(|| Waiting::start(call.clone()), Ok);
-        let first = start(self.ready(&call))?;
-        let roomy = enough_ctas(request).and_then(|ctas| for_ctas(request.ptx, ctas)).map(|ptx| (self.ready(&call), ptx));
-        // It starts while the first works.
-        let second = may_be_asked_again(request.ptx).then(|| start(self.ready(&call)).ok()).flatten();
-        self.last = Some((call.clone(), 1 + usize::from(roomy.is_some() || second.is_some())));
-        let (weighed, enough) =
-            beside(|| first.finish(request.ptx), roomy.map(|(ready, ptx)| move || start(ready)?.finish(&ptx)));
-        let weighed = weighed?;
-        let fences: Vec<Fence> = [Fence::Loads, Fence::Rows].into_iter().filter(|fence| fence.is_in(request.ptx)).collect();
-        if weighed.spilled() == 0 && (fences.is_empty() || fits_twice(&weighed, request)) {
-            let uses_more = |code: &Assembled| code.spilled() == 0 && code.registers > weighed.registers;
-            let code = enough.transpose()?.filter(uses_more).unwrap_or(weighed);
-            let again = roomy_ctas(request, &code).and_then(|ctas| for_ctas(request.ptx, ctas));
-            return Ok(match (second, again) {
-                (Some(second), Some(ptx)) => second.finish(&ptx).ok().filter(|code| code.spilled() == 0).unwrap_or(code),
-                (second, _) => {
-                    // It is there for the next kernel.
-                    self.waiting.extend(second);
-                    code
-                }
-            });
+        if let Some(ptx) = likely(request).filter(|_| idle > 0) {
+            calls.begin(&ptx);
         }
-        self.waiting.extend(second);
-        // Rows that are exchanged one after the other wait longer than for what is spilled.
-        let taken_back = if weighed.spilled() > 0 { &[Fence::Loads][..] } else { &fences };
-        let is_fenced = taken_back.iter().any(|fence| fences.contains(fence));
-        let ptx = taken_back.iter().fold(request.ptx.to_owned(), |ptx, fence| ptx.replace(fence.text(), ""));
-        let free = || without_spills(program, &AssembleRequest { ptx: &ptx, ..*request }, None);
-        let (code, free) = beside(|| without_spills(program, request, Some(weighed)), is_fenced.then_some(free));
-        let code = code?;
-        let Some(free) = free.filter(|_| code.spilled() > 0 || !fits_twice(&code, request)) else { return Ok(code) };
-        let free = free?;
-        let roomier = !fits_twice(&code, request) && fits_twice(&free, request);
-        // Rows are exchanged when all of them is there, so one load after the other is a latency after the other.
-        let frees = !exchanges_rows(request.ptx) && frees_registers(&code, &free);
-        Ok(if frees || roomier { free } else { code })
+        if may_be_asked_again(request.ptx) {
+            calls.keep_ready();
+        }
+        let made = assembled(request, &mut calls, idle);
+        self.last = Some((call, calls.begun().min(MOST_READY)));
+        made
     }
 }
 
-impl Call {
-    fn of(program: &Path, request: &AssembleRequest) -> Call {
-        Call { program: program.into(), sm: request.sm.into(), has_lines: request.ptx.contains(".loc") }
+/// Machine code. Where ptxas spills a few registers so that more blocks run at once, it is asked again to spill none. Where loads that were
+/// put in front of what is computed from them make it spill more, or leave an SM room for a single CTA where two would fit otherwise, it may put
+/// them where it likes: of one CTA, nothing runs while its loads are waited for. Straight-line code that exchanges rows may use more registers than it
+/// takes by itself ([`ENOUGH_WARPS`]). Where there are loops or products, it is asked for as many CTAs as it has chosen, if these leave threads more
+/// registers ([`roomy_ctas`]).
+fn assembled(request: &AssembleRequest, calls: &mut Calls, idle: usize) -> Result<Assembled, WorkerError> {
+    let weighed = calls.finish(request.ptx)?;
+    let fences: Vec<Fence> = [Fence::Loads, Fence::Rows].into_iter().filter(|fence| fence.is_in(request.ptx)).collect();
+    if weighed.spilled() == 0 && (fences.is_empty() || fits_twice(&weighed, request)) {
+        if let Some(ptx) = enough_ctas(request).and_then(|ctas| for_ctas(request.ptx, ctas)) {
+            let enough = calls.finish(&ptx)?;
+            return Ok(if enough.spilled() == 0 && enough.registers > weighed.registers { enough } else { weighed });
+        }
+        let again = roomy_ctas(request, weighed.registers).and_then(|ctas| for_ctas(request.ptx, ctas));
+        let roomy = again.and_then(|ptx| calls.finish(&ptx).ok()).filter(|code| code.spilled() == 0);
+        return Ok(roomy.unwrap_or(weighed));
     }
+    // Rows that are exchanged one after the other wait longer than for what is spilled.
+    let taken_back = if weighed.spilled() > 0 { &[Fence::Loads][..] } else { &fences };
+    let is_fenced = taken_back.iter().any(|fence| fences.contains(fence));
+    let free = is_fenced.then(|| without(taken_back, request.ptx));
+    if let Some(free) = &free {
+        calls.begin(free);
+    }
+    if may_spill_less(&weighed, request) {
+        let texts = [Some(request.ptx), free.as_deref().filter(|_| idle > 1)];
+        texts.into_iter().flatten().filter_map(|ptx| for_ctas(ptx, 1)).for_each(|ptx| calls.begin(&ptx));
+    }
+    let code = without_spills(request, weighed, calls)?;
+    let Some(free) = free.filter(|_| code.spilled() > 0 || !fits_twice(&code, request)) else { return Ok(code) };
+    let first = calls.finish(&free)?;
+    let free = without_spills(&AssembleRequest { ptx: &free, ..*request }, first, calls)?;
+    let roomier = !fits_twice(&code, request) && fits_twice(&free, request);
+    // Rows are exchanged when all of them is there, so one load after the other is a latency after the other.
+    let frees = !exchanges_rows(request.ptx) && frees_registers(&code, &free);
+    Ok(if frees || roomier { free } else { code })
 }
 
-impl Waiting {
-    fn start(call: Call) -> Result<Waiting, WorkerError> {
-        let mut command = Command::new(&call.program);
-        command.arg("-v").arg("--gpu-name").arg(&call.sm);
-        if call.has_lines {
-            command.arg("-lineinfo");
-        }
-        command.arg(STDIN).arg("-o").arg(STDOUT);
-        if std::env::var_os(TUNABLES).is_none() {
-            command.env(TUNABLES, LARGE_PAGES);
-        }
-        child::ends_with_this_process(&mut command, child::Ending::Kill);
-        let cubin = files::in_memory(&[]).map_err(|error| no_room(&error))?;
-        let output = cubin.try_clone().map_err(|error| no_room(&error))?;
-        let tool = Tool::start(command, None, Some(output), REMEDY)?;
-        Ok(Waiting { call, tool, cubin })
+/// What is likely to be asked for once the first call has answered.
+fn likely(request: &AssembleRequest) -> Option<String> {
+    if request.ptx.len() >= LARGE && Fence::Loads.is_in(request.ptx) {
+        return Some(without(&[Fence::Loads], request.ptx));
     }
-
-    /// Whether it is called so and nobody has ended it.
-    fn is_ready_for(&mut self, call: &Call) -> bool {
-        self.call == *call && self.tool.is_alive()
-    }
-
-    fn finish(mut self, ptx: &str) -> Result<Assembled, WorkerError> {
-        let finished = self.tool.finish(ptx.as_bytes(), TIME)?;
-        // The same machine code is the same entry, however long it took.
-        let log: String = settled(finished)?.split_inclusive('\n').filter(|line| !line.contains("Compile time =")).collect();
-        let mut bytes = Vec::new();
-        self.cubin.rewind().and_then(|()| self.cubin.read_to_end(&mut bytes)).map_err(|error| no_room(&error))?;
-        Ok(Assembled { cubin: bytes, ..resources(log) })
-    }
+    roomy_ctas(request, LIKELY_REGISTERS).and_then(|ctas| for_ctas(request.ptx, ctas))
 }
 
-/// `weighed` is what has been made of it already.
-fn without_spills(program: &Path, request: &AssembleRequest, weighed: Option<Assembled>) -> Result<Assembled, WorkerError> {
-    let made = |ptx: &str| Waiting::start(Call::of(program, request))?.finish(ptx);
-    let weighed = weighed.map_or_else(|| made(request.ptx), Ok)?;
-    // With all registers that a thread can have, one block more or less is no question.
-    if weighed.spilled() == 0 || has_all_registers(&weighed, request) {
-        return Ok(weighed);
-    }
-    // For one CTA, every register may be used before one is spilled.
-    let Some(ptx) = for_ctas(request.ptx, 1) else { return Ok(weighed) };
-    let one = made(&ptx)?;
+/// PTX whose loads or rows stand where ptxas likes.
+fn without(fences: &[Fence], ptx: &str) -> String {
+    fences.iter().fold(ptx.to_owned(), |ptx, fence| ptx.replace(fence.text(), ""))
+}
+
+/// What has been made, or what is made of the same text for one CTA, for which every register may be used before one is spilled.
+fn without_spills(request: &AssembleRequest, weighed: Assembled, calls: &mut Calls) -> Result<Assembled, WorkerError> {
+    let Some(ptx) = for_ctas(request.ptx, 1).filter(|_| may_spill_less(&weighed, request)) else { return Ok(weighed) };
+    let one = calls.finish(&ptx)?;
     Ok(if one.spilled() < weighed.spilled() { one } else { weighed })
 }
 
+/// With all registers that a thread can have, one block more or less is no question.
+fn may_spill_less(code: &Assembled, request: &AssembleRequest) -> bool {
+    code.spilled() > 0 && !has_all_registers(code, request)
+}
+
 /// How many CTAs to ask for again: as many as an SM holds of what has been made, if they leave a thread more registers. Left to itself, ptxas aims at fewer
-/// registers than the CTAs that it settles on leave; told how many, it schedules for all of them (`bench/ablations.py`). Of one warp that
+/// registers than the CTAs that it settles on leave; told how many, it schedules for all of them (`bench/ablations.py`). An SM that is full of
+/// warps has what it needs, and 14 of 18 such kernels are the same machine code if asked again. Of one warp that
 /// exchanges rows in each step, [`ENOUGH_WARPS`] CTAs: a recurrence goes from one step to the next, and what a warp computes side by side is all that
 /// it has to do while it waits.
-fn roomy_ctas(request: &AssembleRequest, code: &Assembled) -> Option<u32> {
+fn roomy_ctas(request: &AssembleRequest, registers: u32) -> Option<u32> {
+    if !may_be_asked_again(request.ptx) {
+        return None;
+    }
     let (sm, threads) = (Gpu::find(request.sm)?.sm, threads(request)?);
-    let held = occupancy(sm, threads, code.registers, noted_shared_bytes(request.ptx), 0)?.ctas_per_sm;
+    let held = occupancy(sm, threads, registers, noted_shared_bytes(request.ptx), 0)?;
+    if held.warps_per_sm == sm.max_warps_per_sm {
+        return None;
+    }
+    let held = held.ctas_per_sm;
     let is_enough = threads <= 32 && exchanges_rows_in_loops(request.ptx);
     let ctas = if is_enough { held.min(ENOUGH_WARPS) } else { held };
-    (registers_of_thread(sm, threads.div_ceil(32) * ctas, None) >= code.registers + LEAST_ROOM).then_some(ctas)
+    (registers_of_thread(sm, threads.div_ceil(32) * ctas, None) >= registers + LEAST_ROOM).then_some(ctas)
 }
 
 /// Whether lanes exchange what they have between a label and a branch back to it.
@@ -246,14 +208,6 @@ fn may_be_asked_again(ptx: &str) -> bool {
 
 fn has_loops_or_products(ptx: &str) -> bool {
     ["$L__BB", "mma.sync", "wgmma"].iter().any(|work| ptx.contains(work))
-}
-
-/// What two calls give that are made at the same time, if there is a second.
-fn beside<A, B: Send>(first: impl FnOnce() -> A, second: Option<impl FnOnce() -> B + Send>) -> (A, Option<B>) {
-    std::thread::scope(|scope| {
-        let second = second.map(|second| scope.spawn(second));
-        (first(), second.map(|second| second.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))))
-    })
 }
 
 /// Whether enough registers less are spilled for loads to stand where ptxas likes.
@@ -290,12 +244,10 @@ fn fits_twice(code: &Assembled, request: &AssembleRequest) -> bool {
     occupancy(gpu.sm, threads, code.registers, 0, 0).is_some_and(|held| held.ctas_per_sm > 1)
 }
 
-fn no_room(error: &io::Error) -> WorkerError {
-    WorkerError::Refused(format!("there is no room for what comes from ptxas ({error})"))
-}
-
 #[cfg(test)]
 mod tests {
+    use tritium_codegen::ptx_strings::shared_note;
+
     use super::*;
 
     #[test]
@@ -336,15 +288,28 @@ mod tests {
 
     #[test]
     fn ptxas_is_asked_again_where_registers_are_left() {
-        let ctas = |registers, ptx: &str| {
-            roomy_ctas(&AssembleRequest { ptx, sm: "sm_90a" }, &Assembled { registers, ..Assembled::default() })
-        };
+        let ctas =
+            |registers, ptx: &str| roomy_ctas(&AssembleRequest { ptx: &format!("{ptx}mma.sync"), sm: "sm_90a" }, registers);
         // Ten CTAs of four warps leave 48 registers, and four of them 128.
         assert_eq!((ctas(41, ".maxntid 128, 1, 1\n"), ctas(48, ".maxntid 128, 1, 1\n")), (None, None));
         assert_eq!((ctas(105, ".maxntid 128, 1, 1\n"), ctas(121, ".maxntid 128, 1, 1\n")), (Some(4), None));
+        // Sixteen CTAs of four warps fill an SM.
+        assert_eq!(ctas(20, ".maxntid 128, 1, 1\n"), None);
         // 28 CTAs of one warp leave 72, and 16 leave 128.
         assert_eq!(ctas(72, ".maxntid 32, 1, 1\n"), None);
         assert_eq!(ctas(72, ".maxntid 32, 1, 1\n$L__BB0_1:\nshfl.sync.bfly.b32 %r1;\n@%p1 bra $L__BB0_1;\n"), Some(16));
+    }
+
+    #[test]
+    fn what_is_likely_is_begun() {
+        let likely = |ptx: &str| likely(&AssembleRequest { ptx, sm: "sm_90a" });
+        // As many CTAs of four warps as an SM has shared memory for, if they leave more registers than is believed.
+        let product = |shared| format!(".maxntid 128, 1, 1\nmma.sync\n{}\n", shared_note(shared));
+        assert_eq!(likely(&product(60 << 10)), Some(product(60 << 10).replace(".maxntid", ".minnctapersm 3 .maxntid")));
+        assert_eq!(likely(&product(20 << 10)), None);
+        // Of much code, the same without fences.
+        let much = format!("{}{}", Fence::Loads.text(), " ".repeat(LARGE));
+        assert_eq!(likely(&much), Some(much.replace(Fence::Loads.text(), "")));
     }
 
     #[test]
@@ -368,7 +333,7 @@ mod tests {
 
     /// How often a ptxas that always answers with so many registers is asked for a kernel, how many wait behind it, and how many for the next.
     #[cfg(unix)]
-    fn calls(registers: u32) -> (usize, usize, usize) {
+    fn calls(registers: u32, shared: u32) -> (usize, usize, usize) {
         let folder = tempfile::tempdir().unwrap();
         let (program, calls) = (folder.path().join("ptxas"), folder.path().join("calls"));
         let text = format!("cat >/dev/null\necho call >>{}\necho 'Used {registers} registers' >&2", calls.display());
@@ -379,8 +344,8 @@ mod tests {
         while assembler.waiting.is_empty() {
             assembler.get_ready(&program, "sm_90a", false);
         }
-        let ptx = ".maxntid 128, 1, 1\n$L__BB0_1:\n@%p1 bra $L__BB0_1;\n";
-        assert_eq!(assembler.assemble(&program, &AssembleRequest { ptx, sm: "sm_90a" }).unwrap().registers, registers);
+        let ptx = &format!(".maxntid 128, 1, 1\n{}\n$L__BB0_1:\n@%p1 bra $L__BB0_1;\n", shared_note(shared));
+        assert_eq!(assembler.assemble(&program, &AssembleRequest { ptx, sm: "sm_90a" }, 1).unwrap().registers, registers);
         let left = assembler.waiting.len();
         assembler.get_ready_again();
         (std::fs::read_to_string(calls).unwrap().lines().count(), left, assembler.waiting.len())
@@ -389,18 +354,9 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn who_is_not_asked_again_waits_for_the_next_kernel() {
-        assert_eq!(calls(48), (1, 1, 2));
-        assert_eq!(calls(105), (2, 0, 2));
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn one_that_has_ended_is_not_asked() {
-        let call = Call { program: "/bin/true".into(), sm: "sm_90a".into(), has_lines: false };
-        let mut waiting = Waiting::start(call.clone()).unwrap();
-        while waiting.tool.is_alive() {
-            std::thread::yield_now();
-        }
-        assert!(!waiting.is_ready_for(&call));
+        assert_eq!(calls(48, 0), (1, 1, 1));
+        assert_eq!(calls(105, 0), (2, 0, 2));
+        // Three CTAs are as many as the shared memory is enough for, and that was begun beside the first.
+        assert_eq!(calls(105, 60 << 10), (2, 1, 2));
     }
 }

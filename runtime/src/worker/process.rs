@@ -101,6 +101,7 @@ impl Drop for Process {
 pub(super) struct Tool {
     process: Process,
     printed: Option<JoinHandle<Vec<u8>>>,
+    since: Instant,
 }
 
 /// What a program that ran to its end has left.
@@ -124,7 +125,7 @@ impl Tool {
                 bytes
             })
         });
-        Ok(Tool { process, printed })
+        Ok(Tool { process, printed, since: Instant::now() })
     }
 
     /// Whether it has not ended by itself.
@@ -132,16 +133,22 @@ impl Tool {
         matches!(self.process.child.try_wait(), Ok(None))
     }
 
-    /// Hands `input` over and waits for the end.
-    pub(super) fn finish(mut self, input: &[u8], limit: Duration) -> Result<Finished, WorkerError> {
+    /// Hands its input over, and the end of it.
+    pub(super) fn hand_over(&mut self, input: &[u8]) {
+        self.since = Instant::now();
         if let Some(mut pipe) = self.process.child.stdin.take() {
             let input = input.to_vec();
             // A tool that does not read makes this thread wait until it is killed.
             thread::spawn(move || pipe.write_all(&input));
         }
-        let deadline = Instant::now() + limit;
+    }
+
+    /// Waits for the end, which comes within `limit` of what it was given, or else of its start.
+    pub(super) fn finish(mut self, limit: Duration) -> Result<Finished, WorkerError> {
+        drop(self.process.child.stdin.take());
+        let deadline = self.since + limit;
         // One that ends closes its standard error; one that closes it may go on.
-        let _ = self.process.closed.recv_timeout(limit);
+        let _ = self.process.closed.recv_timeout(deadline.saturating_duration_since(Instant::now()));
         let mut pause = Duration::from_micros(50);
         while matches!(self.process.child.try_wait(), Ok(None)) {
             if Instant::now() >= deadline {

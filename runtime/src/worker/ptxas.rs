@@ -82,7 +82,7 @@ pub fn disassemble(cubin: &[u8]) -> Result<String, WorkerError> {
     let room = |error| WorkerError::Refused(format!("there is no room for what goes to nvdisasm ({error})"));
     // It wants to go back and forth in its input.
     let input = files::in_memory(cubin).map_err(room)?;
-    let finished = Tool::start(command, Some(input), None, REMEDY)?.finish(&[], TIME)?;
+    let finished = Tool::start(command, Some(input), None, REMEDY)?.finish(TIME)?;
     let text = finished.stdout.clone();
     settled(finished)?;
     Ok(text)
@@ -98,7 +98,7 @@ pub fn version() -> Result<String, WorkerError> {
     }
     let mut command = Command::new(&ptxas);
     command.arg("--version");
-    let finished = Tool::start(command, None, None, REMEDY)?.finish(&[], TIME)?;
+    let finished = Tool::start(command, None, None, REMEDY)?.finish(TIME)?;
     let version = finished.stdout.trim().lines().last().unwrap_or_default().to_owned();
     settled(finished)?;
     known.push((ptxas, version.clone()));
