@@ -331,32 +331,55 @@ mod tests {
         assert!(frees_registers(&spilling(43), &spilling(35)) && frees_registers(&spilling(8), &spilling(0)));
     }
 
-    /// How often a ptxas that always answers with so many registers is asked for a kernel, how many wait behind it, and how many for the next.
+    /// What is made of a kernel by a ptxas that is a shell script and knows `$ptx`; how often it is asked, how many wait behind it, and how many for the next.
     #[cfg(unix)]
-    fn calls(registers: u32, shared: u32) -> (usize, usize, usize) {
+    fn asked(script: &str, ptx: &str, idle: usize) -> (Assembled, usize, [usize; 2]) {
         let folder = tempfile::tempdir().unwrap();
         let (program, calls) = (folder.path().join("ptxas"), folder.path().join("calls"));
-        let text = format!("cat >/dev/null\necho call >>{}\necho 'Used {registers} registers' >&2", calls.display());
-        std::fs::write(&program, format!("#!/bin/sh\n{text}\n")).unwrap();
+        std::fs::write(&program, format!("#!/bin/sh\nptx=$(cat)\necho call >>{}\n{script}\n", calls.display())).unwrap();
         std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let mut assembler = Assembler::default();
         // A child that another test has just forked may have the script open for a moment yet.
         while assembler.waiting.is_empty() {
             assembler.get_ready(&program, "sm_90a", false);
         }
-        let ptx = &format!(".maxntid 128, 1, 1\n{}\n$L__BB0_1:\n@%p1 bra $L__BB0_1;\n", shared_note(shared));
-        assert_eq!(assembler.assemble(&program, &AssembleRequest { ptx, sm: "sm_90a" }, 1).unwrap().registers, registers);
+        let code = assembler.assemble(&program, &AssembleRequest { ptx, sm: "sm_90a" }, idle).unwrap();
         let left = assembler.waiting.len();
         assembler.get_ready_again();
-        (std::fs::read_to_string(calls).unwrap().lines().count(), left, assembler.waiting.len())
+        (code, std::fs::read_to_string(calls).unwrap().lines().count(), [left, assembler.waiting.len()])
     }
 
     #[cfg(unix)]
     #[test]
     fn who_is_not_asked_again_waits_for_the_next_kernel() {
-        assert_eq!(calls(48, 0), (1, 1, 1));
-        assert_eq!(calls(105, 0), (2, 0, 2));
+        let calls = |registers: u32, shared: u32| {
+            let ptx = format!(".maxntid 128, 1, 1\n{}\n$L__BB0_1:\n@%p1 bra $L__BB0_1;\n", shared_note(shared));
+            let (code, calls, waiting) = asked(&format!("echo 'Used {registers} registers' >&2"), &ptx, 1);
+            assert_eq!(code.registers, registers);
+            (calls, waiting)
+        };
+        assert_eq!(calls(48, 0), (1, [1, 1]));
+        assert_eq!(calls(105, 0), (2, [0, 2]));
         // Three CTAs are as many as the shared memory is enough for, and that was begun beside the first.
-        assert_eq!(calls(105, 60 << 10), (2, 1, 2));
+        assert_eq!(calls(105, 60 << 10), (2, [1, 2]));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn loads_stand_where_fewer_registers_are_spilled() {
+        let script = "echo 'Used 64 registers' >&2
+            case $ptx in
+                *minnctapersm*pmevent*) echo '8 bytes stack frame, 80 bytes spill stores, 80 bytes spill loads' >&2 ;;
+                *pmevent*) echo '8 bytes stack frame, 100 bytes spill stores, 100 bytes spill loads' >&2 ;;
+            esac";
+        let ptx = format!(".maxntid 512, 1, 1\n{}\n", Fence::Loads.text());
+        let (code, calls, _) = asked(script, &ptx, 0);
+        assert_eq!((code.spilled(), calls), (0, 3));
+        // What is begun beside them is ended before it has answered, or behind it, and changes nothing.
+        assert_eq!(asked(script, &ptx, 2).0, code);
+        // With a fence for rows only, one CTA is all that can be asked for.
+        let rows = ptx.replace(Fence::Loads.text(), Fence::Rows.text());
+        let (code, calls, _) = asked(script, &rows, 2);
+        assert_eq!((code.spilled(), calls), (160, 2));
     }
 }

@@ -101,6 +101,7 @@ impl Drop for Process {
 pub(super) struct Tool {
     process: Process,
     printed: Option<JoinHandle<Vec<u8>>>,
+    /// When it got its input, or else was started.
     since: Instant,
 }
 
