@@ -123,6 +123,12 @@ def launches(file):
         yield request(f"{file.stem}.{name}", file, launch["kernel"], args, constexprs, options)
 
 
+def own():
+    """The launches of the repository's kernels."""
+    files = [*sorted((ROOT / "examples").glob("*.py")), *sorted((ROOT / "tests/run/kernels").glob("*.py"))]
+    return [question for file in files for question in launches(file)]
+
+
 def request(name, file, kernel, args, constexprs, options):
     return {"name": name, "file": str(file), "kernel": kernel, "args": args, "constexprs": constexprs, "options": options, "gpu": GPU}
 
@@ -336,8 +342,7 @@ def main():
     parser.add_argument("--only", help="names that match")
     parser.add_argument("--results", type=Path)
     arguments = parser.parse_args()
-    files = [*sorted((ROOT / "examples").glob("*.py")), *sorted((ROOT / "tests/run/kernels").glob("*.py"))]
-    suite = [question for file in files for question in launches(file)]
+    suite = own()
     if arguments.corpora:
         suite += published(*arguments.corpora, arguments.sample)
     if arguments.only:

@@ -10,7 +10,6 @@ under other types, so that the start of workers and Triton's imports are told ap
 
 import argparse
 import json
-import math
 import os
 import statistics
 import subprocess
@@ -18,14 +17,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from compile_time import ROOT, launches
+from compile_time import mean, own
 
 SM = 90
-
-
-def suite():
-    files = [*sorted((ROOT / "examples").glob("*.py")), *sorted((ROOT / "tests/run/kernels").glob("*.py"))]
-    return [question for file in files for question in launches(file)]
 
 
 def source(function, question, aligned):
@@ -88,14 +82,10 @@ def one_run():
         except Exception as problem:
             print(f"{question['name']}: {problem}"[:300].replace("\n", " "), file=sys.stderr)
 
-    questions = [values(question) for question in suite()]
+    questions = [values(question) for question in own()]
     warm = [pair for question in questions if "/examples/" in question["file"] and (pair := both(question, aligned=False))]
     found = {question["name"]: pair for question in questions if (pair := both(question, aligned=True))}
     print(json.dumps({"first": warm[0], "found": found}))
-
-
-def mean(ratios):
-    return math.exp(statistics.fmean(map(math.log, ratios)))
 
 
 def main():
@@ -122,9 +112,6 @@ def main():
         "",
         f"{len(ratios)} kernels: Tritium is ready **{mean(ratios):.1f}** times sooner in the geometric mean, least {ratios[0]:.1f}, median {statistics.median(ratios):.1f}. "
         f"The first kernel of the process takes {first[0]:.0f} ms with the start of a worker, under Triton {first[1]:.0f} ms with its imports.",
-        "",
-        "Three quarters of Tritium's time is ptxas's, which Triton calls once and Tritium up to four times. A first launch on a GPU contains more of "
-        "Triton's (its launcher is compiled in C) and is 6.1 times sooner ([suites](suites-liger.md)).",
         "",
         "| kernel | Tritium | Triton | times |",
         "|---|--:|--:|--:|",

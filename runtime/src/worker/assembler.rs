@@ -4,6 +4,7 @@
 //! ([`likely`]) save time and change nothing.
 
 mod calls;
+mod likely;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,7 +16,8 @@ use tritium_semantics::{
     target::Gpu,
 };
 
-use self::calls::{Call, Calls, Waiting};
+use self::calls::{Call, Calls, Ptxas};
+use self::likely::likely;
 use super::WorkerError;
 use super::ptxas::{AssembleRequest, Assembled};
 
@@ -35,13 +37,6 @@ const LEAST_ROOM: u32 = 8;
 /// The directive of a kernel that says how many threads a CTA has.
 const MAX_THREADS: &str = ".maxntid ";
 
-/// Registers that a kernel with loops or products is believed to take before ptxas has said: of 446 in published packages 109 are asked again, 57 of them for
-/// what follows from this, which is asked in vain of 42 (`bench/likely_calls.py`).
-const LIKELY_REGISTERS: u32 = 96;
-
-/// Bytes of PTX from which on it is believed to spill, if its loads go first (`bench/likely_calls.py`).
-const LARGE: usize = 150_000;
-
 /// Calls that one kernel is believed to take at a time.
 const MOST_READY: usize = 2;
 
@@ -51,7 +46,7 @@ pub(super) const TIME: Duration = Duration::from_secs(120);
 /// The ptxas of one worker.
 #[derive(Default)]
 pub(super) struct Assembler {
-    waiting: Vec<Waiting>,
+    waiting: Vec<Ptxas>,
     /// How it was called for the last kernel, and how many times.
     last: Option<(Call, usize)>,
 }
@@ -79,10 +74,11 @@ impl Assembler {
         let call = Call::new(program, request.sm, request.ptx.contains(".loc"));
         let mut calls = Calls::new(call.clone(), &mut self.waiting);
         calls.begin(request.ptx);
-        if let Some(ptx) = enough_ctas(request).and_then(|ctas| for_ctas(request.ptx, ctas)) {
-            calls.begin(&ptx);
-        }
-        if let Some(ptx) = likely(request).filter(|_| idle > 0) {
+        let beside = match enough_ctas(request) {
+            Some(ctas) => for_ctas(request.ptx, ctas),
+            None => likely(request).filter(|_| idle > 0),
+        };
+        if let Some(ptx) = beside {
             calls.begin(&ptx);
         }
         if may_be_asked_again(request.ptx) {
@@ -130,14 +126,6 @@ fn assembled(request: &AssembleRequest, calls: &mut Calls, idle: usize) -> Resul
     // Rows are exchanged when all of them is there, so one load after the other is a latency after the other.
     let frees = !exchanges_rows(request.ptx) && frees_registers(&code, &free);
     Ok(if frees || roomier { free } else { code })
-}
-
-/// What is likely to be asked for once the first call has answered.
-fn likely(request: &AssembleRequest) -> Option<String> {
-    if request.ptx.len() >= LARGE && Fence::Loads.is_in(request.ptx) {
-        return Some(without(&[Fence::Loads], request.ptx));
-    }
-    roomy_ctas(request, LIKELY_REGISTERS).and_then(|ctas| for_ctas(request.ptx, ctas))
 }
 
 /// PTX whose loads or rows stand where ptxas likes.
@@ -298,18 +286,6 @@ mod tests {
         // 28 CTAs of one warp leave 72, and 16 leave 128.
         assert_eq!(ctas(72, ".maxntid 32, 1, 1\n"), None);
         assert_eq!(ctas(72, ".maxntid 32, 1, 1\n$L__BB0_1:\nshfl.sync.bfly.b32 %r1;\n@%p1 bra $L__BB0_1;\n"), Some(16));
-    }
-
-    #[test]
-    fn what_is_likely_is_begun() {
-        let likely = |ptx: &str| likely(&AssembleRequest { ptx, sm: "sm_90a" });
-        // As many CTAs of four warps as an SM has shared memory for, if they leave more registers than is believed.
-        let product = |shared| format!(".maxntid 128, 1, 1\nmma.sync\n{}\n", shared_note(shared));
-        assert_eq!(likely(&product(60 << 10)), Some(product(60 << 10).replace(".maxntid", ".minnctapersm 3 .maxntid")));
-        assert_eq!(likely(&product(20 << 10)), None);
-        // Of much code, the same without fences.
-        let much = format!("{}{}", Fence::Loads.text(), " ".repeat(LARGE));
-        assert_eq!(likely(&much), Some(much.replace(Fence::Loads.text(), "")));
     }
 
     #[test]

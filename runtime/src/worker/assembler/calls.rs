@@ -35,16 +35,16 @@ impl Call {
     }
 }
 
-/// A ptxas that waits for its input, or has it.
-pub(super) struct Waiting {
+/// A ptxas that has been started: it waits for its input, or has it.
+pub(super) struct Ptxas {
     call: Call,
     tool: Tool,
     /// Where it writes.
     cubin: File,
 }
 
-impl Waiting {
-    fn start(call: Call) -> Result<Waiting, WorkerError> {
+impl Ptxas {
+    fn start(call: Call) -> Result<Ptxas, WorkerError> {
         let mut command = Command::new(&call.program);
         command.arg("-v").arg("--gpu-name").arg(&call.sm);
         if call.has_lines {
@@ -58,7 +58,7 @@ impl Waiting {
         let cubin = files::in_memory(&[]).map_err(|error| no_room(&error))?;
         let output = cubin.try_clone().map_err(|error| no_room(&error))?;
         let tool = Tool::start(command, None, Some(output), REMEDY)?;
-        Ok(Waiting { call, tool, cubin })
+        Ok(Ptxas { call, tool, cubin })
     }
 
     /// Whether it is called so and nobody has ended it.
@@ -77,10 +77,10 @@ impl Waiting {
 }
 
 /// Lets so many wait to be called so, and nobody else.
-pub(super) fn keep_ready(waiting: &mut Vec<Waiting>, call: &Call, count: usize) {
-    waiting.retain_mut(|waiting| waiting.is_ready_for(call));
+pub(super) fn keep_ready(waiting: &mut Vec<Ptxas>, call: &Call, count: usize) {
+    waiting.retain_mut(|ptxas| ptxas.is_ready_for(call));
     while waiting.len() < count {
-        let Ok(started) = Waiting::start(call.clone()) else { return };
+        let Ok(started) = Ptxas::start(call.clone()) else { return };
         waiting.push(started);
     }
 }
@@ -88,13 +88,13 @@ pub(super) fn keep_ready(waiting: &mut Vec<Waiting>, call: &Call, count: usize) 
 /// The calls for one kernel, which work side by side. Those that nobody asks for are ended with it.
 pub(super) struct Calls<'a> {
     call: Call,
-    waiting: &'a mut Vec<Waiting>,
-    at_work: Vec<(String, Waiting)>,
+    waiting: &'a mut Vec<Ptxas>,
+    at_work: Vec<(String, Ptxas)>,
     begun: usize,
 }
 
 impl Calls<'_> {
-    pub(super) fn new(call: Call, waiting: &mut Vec<Waiting>) -> Calls<'_> {
+    pub(super) fn new(call: Call, waiting: &mut Vec<Ptxas>) -> Calls<'_> {
         Calls { call, waiting, at_work: Vec::new(), begun: 0 }
     }
 
@@ -125,9 +125,9 @@ impl Calls<'_> {
         }
     }
 
-    fn given(&mut self, ptx: &str) -> Result<Waiting, WorkerError> {
-        self.waiting.retain_mut(|waiting| waiting.is_ready_for(&self.call));
-        let mut given = self.waiting.pop().map_or_else(|| Waiting::start(self.call.clone()), Ok)?;
+    fn given(&mut self, ptx: &str) -> Result<Ptxas, WorkerError> {
+        self.waiting.retain_mut(|ptxas| ptxas.is_ready_for(&self.call));
+        let mut given = self.waiting.pop().map_or_else(|| Ptxas::start(self.call.clone()), Ok)?;
         given.tool.hand_over(ptx.as_bytes());
         self.begun += 1;
         Ok(given)
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn one_that_has_ended_is_not_asked() {
         let call = Call::new(Path::new("/bin/true"), "sm_90a", false);
-        let mut waiting = Waiting::start(call.clone()).unwrap();
+        let mut waiting = Ptxas::start(call.clone()).unwrap();
         while waiting.tool.is_alive() {
             std::thread::yield_now();
         }
